@@ -1,0 +1,34 @@
+"""Honest uncertainty for CatBoost and LightGBM."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Where each public name lives; loaded on first use, so that importing the package stays quick and
+# either booster may be absent.
+_PUBLIC = {
+    "BernoulliMask": "masks",
+    "Constant": "schedules",
+    "CosineCycle": "schedules",
+    "NoMask": "masks",
+    "Uncertainty": "uncertainty",
+    "Predictive": "predictive",
+    "VirtualEnsemble": "virtual_ensemble",
+    "SGLBClassifier": "estimators.sglb",
+    "SGLBRegressor": "estimators.sglb",
+}
+
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(import_module(f"{__name__}.{_PUBLIC[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])
