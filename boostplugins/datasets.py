@@ -65,18 +65,25 @@ def load_staged(name: str) -> tuple[pd.DataFrame, pd.Series, dict[str, Any], pd.
         y = pd.Series(held.pop("y"), name=str(held.pop("target_name")))
         return X, y, meta, pd.DataFrame(held)
     frame = pd.read_csv(
-        folder / meta["file"], keep_default_na=False, na_values=[""], dtype=dict.fromkeys(meta["categorical"], str)
+        folder / meta["file"],
+        keep_default_na=False,
+        na_values=[""],
+        dtype=dict.fromkeys(meta["categorical"], str),
     )
     aside = meta["id_columns"] + meta["extra_targets"] + ([meta["exposure"]] if meta["exposure"] else [])
     aside += [column for column in meta["domain_columns"] if column not in aside]
-    X = pd.DataFrame({
-        column: frame[column].astype("category" if column in meta["categorical"] else np.float32)
-        for column in meta["features"]
-    })
+    X = pd.DataFrame(
+        {
+            column: frame[column].astype("category" if column in meta["categorical"] else np.float32)
+            for column in meta["features"]
+        }
+    )
     return X, frame[meta["target"]], meta, frame[aside]
 
 
-def pbp_splits(n: int, n_splits: int = 20, test_fraction: float = 0.1) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def pbp_splits(
+    n: int, n_splits: int = 20, test_fraction: float = 0.1
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Generate the published train / test splits of the UCI regression literature.
 
     Parameters
@@ -94,7 +101,7 @@ def pbp_splits(n: int, n_splits: int = 20, test_fraction: float = 0.1) -> Iterat
         Train and test row numbers.
     """
     # The literature drew its splits from this legacy generator; any other would not be comparable.
-    state = np.random.RandomState(1)  # noqa: NPY002
+    state = np.random.RandomState(1)
     for _ in range(n_splits):
         order = state.choice(range(n), n, replace=False)
         cut = round(n * (1.0 - test_fraction))
