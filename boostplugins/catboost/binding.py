@@ -1,0 +1,196 @@
+"""What a chain learns about the fit that it is about to steer.
+
+CatBoost hands an objective neither parameters nor callbacks nor the number of rows. It copies the
+objective at the start of every fit, though, and the copy is made within
+``CatBoost._prepare_train_params``, whose frame knows them all. Reading that frame lets contradictory
+settings raise before any training, and gives every fit a state of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from catboost import Pool
+
+from boostplugins.catboost.pool import ChainPool
+
+_DEFAULT_LEARNING_RATE = 0.03  # CatBoost's own for custom losses
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Parameters and data of the fit in progress.
+
+    Attributes
+    ----------
+    params : dict
+        CatBoost's parameters under their canonical names.
+    n_rows : int
+        Training rows.
+    pool : ChainPool or None
+        The training pool where it names its rows.
+    callbacks : sequence
+        Callbacks passed to ``fit``.
+    has_categories : bool
+        Whether any feature is categorical or text.
+    has_baseline : bool
+        Whether the rows carry a baseline.
+    init_model : object
+        Model to continue from, or None.
+    y : object
+        Responses as passed to ``fit``, None for a pool.
+    X : object
+        Features as passed to ``fit``.
+    fit_features : dict
+        Categorical, text and embedding features and weights named in ``fit``.
+    """
+
+    params: dict[str, Any]
+    n_rows: int
+    pool: ChainPool | None
+    callbacks: Sequence[Any]
+    has_categories: bool
+    has_baseline: bool
+    init_model: Any
+    y: Any
+    X: Any
+    fit_features: dict[str, Any]
+
+    @property
+    def learning_rate(self) -> float:
+        """Learning rate as CatBoost stores it, a float32 number."""
+        return float(np.float32(self.params.get("learning_rate", _DEFAULT_LEARNING_RATE)))
+
+    @property
+    def shrink(self) -> float:
+        """Model shrink rate as CatBoost stores it, a float32 number."""
+        return float(np.float32(self.params.get("model_shrink_rate") or 0.0))
+
+
+def find_fit() -> FitSettings | None:
+    """Find the CatBoost fit that is copying the caller.
+
+    Returns
+    -------
+    FitSettings or None
+        None where the copy is made for another reason, such as ``get_params``.
+    """
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") in ("copy", "boostplugins.catboost.chain"):
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None or frame.f_code.co_name != "_prepare_train_params":
+        return None
+    if frame.f_globals.get("__name__") != "catboost.core":
+        return None
+    held = frame.f_locals
+    X, y = held["X"], held["y"]
+    params = held["self"]._get_canonized_params()
+    is_pool = isinstance(X, Pool)
+    named = [
+        held[f"{kind}_features"] or params.get(f"{kind}_features") for kind in ("cat", "text", "embedding")
+    ]
+    if is_pool:
+        categories = bool(X.get_cat_feature_indices() or X.get_text_feature_indices())
+    else:
+        categories = any(features is not None and len(features) > 0 for features in named)
+    return FitSettings(
+        params=params,
+        n_rows=X.num_row() if is_pool else len(y),
+        pool=X if isinstance(X, ChainPool) else None,
+        callbacks=_as_sequence(held["callbacks"]),
+        has_categories=categories,
+        has_baseline=held["baseline"] is not None
+        or (is_pool and X.num_row() > 0 and X.get_baseline().size > 0),
+        init_model=held["init_model"],
+        y=y,
+        X=X,
+        fit_features={
+            name: held[name]
+            for name in ("cat_features", "text_features", "embedding_features")
+            if held[name] is not None
+        },
+    )
+
+
+def _as_sequence(callbacks: Any) -> Sequence[Any]:
+    if callbacks is None:
+        return ()
+    return callbacks if isinstance(callbacks, (list, tuple)) else (callbacks,)
+
+
+def check_settings(fit: FitSettings, n_outputs: int, noise: str) -> None:
+    """Refuse settings under which the chain would not be the one asked for.
+
+    Parameters
+    ----------
+    fit : FitSettings
+        The fit in progress.
+    n_outputs : int
+        Raw scores a row.
+    noise : {"objective", "catboost", "none"}
+        Who draws the Langevin noise.
+
+    Raises
+    ------
+    ValueError
+        Naming the first parameter at fault, its value and the remedy.
+    """
+    params = fit.params
+    for name, allowed, why in _RULES:
+        value = params.get(name, _DEFAULTS.get(name))
+        if not allowed(value):
+            raise ValueError(f"{name} {why}, got {value!r}; pass **loss.catboost_params() to the model")
+    langevin = bool(params.get("langevin")) or bool(params.get("posterior_sampling"))
+    if langevin and noise != "catboost":
+        raise ValueError(
+            "langevin and posterior_sampling must be off: the objective draws the noise; drop them, or use "
+            'CyclicalSGLB(noise="catboost") for the booster\'s own noise'
+        )
+    if noise == "catboost" and not params.get("langevin"):
+        raise ValueError('noise="catboost" needs langevin=True; pass **loss.catboost_params() to the model')
+    if fit.init_model is not None:
+        raise ValueError("init_model must be None: a chain is not continued; train one longer chain")
+    if params.get("save_snapshot"):
+        raise ValueError("save_snapshot must be off: a resumed fit loses the chain's clock; train in one go")
+    if fit.shrink > 0 and fit.has_baseline:
+        raise ValueError("baseline cannot go with shrink > 0, which would not reach it; use shrink=0")
+    if fit.shrink > 0 and params.get("use_best_model"):
+        raise ValueError("use_best_model must be False with shrink > 0: a truncated chain has other states")
+    shuffled = params.get("boosting_type") == "Ordered" or (fit.has_categories and not params.get("has_time"))
+    if shuffled and fit.pool is None:
+        raise ValueError(
+            "CatBoost shuffles rows with boosting_type='Ordered', or with categorical features and no has_time, "
+            "so that masks and noise would miss their rows; train on loss.pool(X, y, cat_features=..., "
+            "sample_weight=...), or pass **loss.catboost_params(), which keeps their order"
+        )
+    if n_outputs > 1 and fit.pool is None and params.get("thread_count") != 1:
+        raise ValueError(
+            "thread_count must be 1 for several outputs (rows are counted as they come), got "
+            f"{params.get('thread_count')!r}; pass **loss.catboost_params(), or train on loss.pool(X, y, ...)"
+        )
+
+
+# Rules a chain needs: parameter, test of its value, what it must be. Absent parameters have
+# CatBoost's own defaults.
+_DEFAULTS: dict[str, Any] = {
+    "l2_leaf_reg": 3.0,
+    "leaf_estimation_iterations": 1,
+    "model_shrink_mode": "Constant",
+}
+_RULES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    (
+        "task_type",
+        lambda value: value in (None, "CPU"),
+        "must be 'CPU': CatBoost runs no Python objective or callback on a GPU",
+    ),
+    ("leaf_estimation_method", lambda value: value == "Gradient", "must be 'Gradient': leaves are means"),
+    ("leaf_estimation_iterations", lambda value: value in (None, 1), "must be 1: one step a tree"),
+    ("l2_leaf_reg", lambda value: value == 0, "must be 0: the prior is the chain's shrink"),
+    ("model_shrink_mode", lambda value: value in (None, "Constant"), "must be 'Constant'"),
+    ("eval_fraction", lambda value: not value, "must be 0: the split hides the rows; pass eval_set"),
+    ("boost_from_average", lambda value: not value, "must be off: the loss has its own start"),
+)

@@ -1,0 +1,359 @@
+"""CyclicalSGLB: the loss object that turns CatBoost into a sampler."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from boostplugins._validation import check_integer, check_option, check_real
+from boostplugins.catboost.binding import FitSettings, check_settings, find_fit
+from boostplugins.catboost.callback import ChainCallback, GuardedCallbacks
+from boostplugins.catboost.objective import RowsInBlocks
+from boostplugins.catboost.pool import ChainPool
+from boostplugins.catboost.reader import METADATA_KEY
+from boostplugins.catboost.state import TrainingState, noise_size
+from boostplugins.losses import Loss, SquaredError, get_loss
+from boostplugins.masks import NoMask, RowMask
+from boostplugins.schedules import Constant, GradientSchedule
+
+if TYPE_CHECKING:
+    from boostplugins.priors import FittedPrior
+
+
+class CyclicalSGLB:
+    r"""Stochastic gradient Langevin boosting with a gradient schedule, as a CatBoost loss.
+
+    Each iteration fits a tree to
+
+    .. math:: d = \alpha_t\, w\, m\, g + \sqrt{w}\,\sqrt{2 / (\epsilon \tau)}\,\sigma\, \zeta
+
+    (schedule alpha, weight w, mask m, downhill direction g, learning rate eps, inverse temperature
+    tau, loss's noise scale sigma, fresh standard normals zeta for structure and for leaves) and adds
+    eps times the mean of d in each leaf: Langevin dynamics on the summed log likelihood.
+
+    Parameters
+    ----------
+    loss : str, Loss or type, default="RMSE"
+        "RMSE", "Logloss", "MultiClass", "RMSEWithUncertainty", or a `Loss`.
+    schedule : GradientSchedule, optional
+        `CosineCycle` for a cyclical chain; `Constant` (the default) for plain SGLB.
+    mask : RowMask, optional
+        `BernoulliMask` for bootstrap exploration; `NoMask` by default.
+    temperature : float, default=1.0
+        Inverse temperature tau > 0: 1 samples the posterior, larger is colder, ``math.inf`` is plain
+        boosting.
+    shrink : float, default=0.0
+        Shrink rate gamma >= 0 of the model: a Gaussian prior on leaf values.
+    noise : {"objective", "catboost", "none"}, default="objective"
+        Who draws the noise. CatBoost's own reaches neither Newton leaves nor the choice of splits;
+        it is kept for comparison.
+    prior : FittedPrior, optional
+        Random function added to the raw scores of each cycle; needs ``loss.pool``.
+    random_state : int, default=0
+        Seed of the noise.
+
+    Notes
+    -----
+    The object holds settings only. CatBoost copies it at the start of every fit; the copy carries
+    the state of that fit, so one object may serve many fits, also at the same time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from catboost import CatBoostRegressor
+    >>> from boostplugins import CosineCycle
+    >>> from boostplugins.catboost import CyclicalSGLB
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2)); y = X[:, 0] + rng.normal(size=200)
+    >>> loss = CyclicalSGLB(SquaredError(noise_variance=1.0), schedule=CosineCycle(length=10), random_state=0)
+    >>> model = CatBoostRegressor(loss_function=loss, eval_metric="RMSE", iterations=30, verbose=False,
+    ...                           **loss.catboost_params())
+    >>> model.fit(X, y, callbacks=[loss.callback()]).tree_count_
+    30
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss | type[Loss] = "RMSE",
+        schedule: GradientSchedule | None = None,
+        mask: RowMask | None = None,
+        temperature: float = 1.0,
+        shrink: float = 0.0,
+        noise: str = "objective",
+        prior: FittedPrior | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.loss = get_loss(loss)
+        self.schedule = Constant() if schedule is None else schedule
+        self.mask = NoMask() if mask is None else mask
+        if temperature != math.inf:
+            check_real(
+                "temperature",
+                temperature,
+                0.0,
+                closed="neither",
+                remedy="it is an inverse temperature: use math.inf for boosting without noise",
+            )
+        self.temperature = float(temperature)
+        self.shrink = check_real("shrink", shrink, 0.0)
+        self.noise = check_option("noise", noise, ("objective", "catboost", "none"))
+        self.prior = prior
+        self.random_state = check_integer("random_state", random_state, 0)
+        for name, value, methods in (
+            ("schedule", self.schedule, ("scale", "exploring", "cycle", "member_ends")),
+            ("mask", self.mask, ("rows",)),
+        ):
+            if isinstance(value, type) or not all(hasattr(value, method) for method in methods):
+                raise TypeError(f"{name} must be an instance with the methods {methods}, got {value!r}")
+
+    def __repr__(self) -> str:
+        return (
+            f"CyclicalSGLB({self.loss!r}, schedule={self.schedule!r}, mask={self.mask!r}, "
+            f"temperature={self.temperature:g}, shrink={self.shrink:g}, noise={self.noise!r}, "
+            f"random_state={self.random_state})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        fit = find_fit()
+        return self if fit is None else self._bind(fit, self._settled(fit, memo))
+
+    def callback(self) -> ChainCallback:
+        """Make the clock of the chain, to pass as ``fit(callbacks=[...])``.
+
+        Returns
+        -------
+        ChainCallback
+            The clock; other callbacks may stand beside it.
+        """
+        return ChainCallback(self)
+
+    def catboost_params(self, **overrides: Any) -> dict[str, Any]:
+        """Give the CatBoost settings that the chain needs.
+
+        Parameters
+        ----------
+        **overrides : dict
+            Further parameters, or others in place of these.
+
+        Returns
+        -------
+        dict
+            Settings for ``CatBoostRegressor(loss_function=loss, eval_metric=..., **settings)``.
+
+        Notes
+        -----
+        ``leaf_estimation_method="Gradient"``, one iteration, ``l2_leaf_reg=0``: a leaf's value is the
+        mean of its rows' directions. ``bootstrap_type="No"``: the whole batch; masks do the sampling.
+        ``random_strength=0``: splits are randomised by the noise itself. ``boosting_type="Plain"``
+        and ``has_time=True`` keep the rows in order, so that masks and noise find them (shuffle rows
+        beforehand if their order carries information on the target). ``use_best_model=False``: a
+        chain is read at its cycle ends, not at its best iteration. ``model_shrink_rate`` is the
+        chain's `shrink`. ``metadata`` carries schedule, mask and loss with the model. For several
+        outputs ``thread_count=1``: rows are asked for one by one.
+        """
+        params: dict[str, Any] = {
+            "leaf_estimation_method": "Gradient",
+            "leaf_estimation_iterations": 1,
+            "l2_leaf_reg": 0.0,
+            "bootstrap_type": "No",
+            "random_strength": 0.0,
+            "boosting_type": "Plain",
+            "has_time": True,
+            "use_best_model": False,
+            "model_shrink_rate": self.shrink,
+            "model_shrink_mode": "Constant",
+            "metadata": ChainMetadata(self),
+        }
+        if self.loss.n_outputs > 1:
+            params["thread_count"] = 1
+        if self.noise == "catboost":
+            params |= {
+                "langevin": True,
+                "diffusion_temperature": self.temperature,
+                "sampling_frequency": "PerTreeLevel",
+            }
+        return params | overrides
+
+    def pool(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **options: Any) -> ChainPool:
+        """Make a training pool that names its rows; works with any order CatBoost chooses.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Responses; classes as 0 .. K - 1.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+        **options : dict
+            Further arguments of `catboost.Pool`, such as ``cat_features``.
+
+        Returns
+        -------
+        ChainPool
+            Pool to pass to ``fit``.
+        """
+        return ChainPool(X, y, self.loss, sample_weight, **options)
+
+    def metric(self) -> Any:
+        """Make the loss's own score as an evaluation metric.
+
+        Returns
+        -------
+        LogScore
+            Weighted mean of the loss, lower is better; for ``eval_metric=``.
+        """
+        from boostplugins.catboost.metric import log_score
+
+        return log_score(self.loss)
+
+    def fit(self, model: Any, X: Any, y: Any = None, callbacks: Sequence[Any] = (), **options: Any) -> Any:
+        """Fit a CatBoost model on the chain, with callbacks that keep their manners.
+
+        Parameters
+        ----------
+        model : CatBoost
+            Unfitted model whose ``loss_function`` is this object.
+        X : Pool or array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,), optional
+            Responses where `X` is no pool.
+        callbacks : sequence, default=()
+            User callbacks: None goes on, False stops, exceptions reach the caller as they are.
+        **options : dict
+            Further arguments of ``model.fit``.
+
+        Returns
+        -------
+        CatBoost
+            The fitted model.
+        """
+        guarded = GuardedCallbacks(tuple(callbacks))
+        guarded.before_training()
+        try:
+            model.fit(X, y, callbacks=[self.callback(), guarded], **options)
+        finally:
+            guarded.after_training()
+        guarded.reraise()
+        return model
+
+    def to_dict(self, loss: Loss | None = None) -> dict[str, Any]:
+        """Describe the chain.
+
+        Parameters
+        ----------
+        loss : Loss, optional
+            The loss with its settings taken from the data.
+
+        Returns
+        -------
+        dict
+            JSON-ready: what a reader needs to find the members of a stored model.
+        """
+        return {
+            "format": 1,
+            "loss": (self.loss if loss is None else loss).to_dict(),
+            "schedule": self.schedule.to_dict(),
+            "mask": self.mask.to_dict(),
+            "temperature": None if self.temperature == math.inf else self.temperature,
+            "noise": self.noise,
+            "shrink": self.shrink,
+            "random_state": self.random_state,
+            "prior": None if self.prior is None else self.prior.to_dict(),
+        }
+
+    def _settled(self, fit: FitSettings, memo: dict[Any, Any]) -> Loss:
+        """Settle what the loss takes from the data, once for all that is copied with it."""
+        key = ("boostplugins", id(self))
+        if key not in memo:
+            memo[key] = self._ready_loss(fit)
+        return memo[key]
+
+    def _bind(self, fit: FitSettings, loss: Loss) -> Any:
+        """Make the objective of one fit."""
+        check_settings(fit, loss.n_outputs, self.noise)
+        clocks = [item for item in fit.callbacks if isinstance(item, ChainCallback)]
+        for item in fit.callbacks:
+            if isinstance(item, GuardedCallbacks):
+                clocks += [inner for inner in item.callbacks if isinstance(inner, ChainCallback)]
+        if not clocks:
+            raise ValueError(
+                "callbacks must hold the chain's clock, got none: fit(..., callbacks=[loss.callback()]); "
+                "catboost.cv and grid_search pass no callbacks: use SGLBRegressor or SGLBClassifier there"
+            )
+        if self.prior is not None and fit.pool is None:
+            raise ValueError("a chain with a prior function must be trained on loss.pool(X, y, ...)")
+        state = TrainingState(
+            loss=loss,
+            schedule=self.schedule,
+            mask=self.mask,
+            noise_size=noise_size(fit.learning_rate, self.temperature) if self.noise == "objective" else 0.0,
+            seed=self.random_state,
+            n_rows=fit.n_rows,
+            learning_rate=fit.learning_rate,
+            prior=self.prior,
+            X=None if self.prior is None else np.asarray(fit.X.X_, dtype=np.float64),
+            with_start=not fit.has_baseline,
+        )
+        for clock in clocks:
+            clock.attach(state)
+        if loss.n_outputs == 1:
+            pool = fit.pool
+            return RowsInBlocks(
+                state, None if pool is None else pool.labels_, None if pool is None else pool.y_
+            )
+        from boostplugins.catboost.row_objective import make_row_objective
+
+        return make_row_objective(state, fit)
+
+    def _ready_loss(self, fit: FitSettings) -> Loss:
+        if isinstance(self.loss, SquaredError) and self.loss.noise_variance is None:
+            from boostplugins.catboost.noise_variance import estimate_noise_variance
+
+            return self.loss.with_noise_variance(estimate_noise_variance(fit))
+        if self.loss.classification and self.loss.n_outputs > 1:
+            labels = fit.pool.y_ if fit.pool is not None else _class_codes(fit)
+            return self.loss.ready(labels)
+        return self.loss
+
+
+class ChainMetadata(dict[str, str]):
+    """The chain's description, which CatBoost stores with the model.
+
+    The copy that CatBoost makes at the start of a fit holds what the loss takes from the data, such
+    as its noise variance.
+
+    Parameters
+    ----------
+    chain : CyclicalSGLB
+        The chain.
+    """
+
+    def __init__(self, chain: CyclicalSGLB) -> None:
+        super().__init__({METADATA_KEY: json.dumps(chain.to_dict())})
+        self.chain = chain
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> dict[str, str]:
+        fit = find_fit()
+        if fit is None:
+            return type(self)(self.chain)
+        return {METADATA_KEY: json.dumps(self.chain.to_dict(self.chain._settled(fit, memo)))}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.chain,)
+
+
+def _class_codes(fit: FitSettings) -> np.ndarray:
+    labels = fit.X.get_label() if fit.y is None else fit.y
+    return np.unique(np.asarray(labels).ravel(), return_inverse=True)[1].astype(np.float64)

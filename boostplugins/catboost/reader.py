@@ -1,0 +1,141 @@
+"""Read the states of a chain out of a trained CatBoost model."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from catboost import CatBoost, Pool
+
+METADATA_KEY = "boostplugins"
+_OWN_LOSSES = ("RMSE", "Logloss", "CrossEntropy", "MultiClass", "RMSEWithUncertainty")
+
+
+@dataclass(frozen=True)
+class CatBoostReader:
+    """States of the chain that trained a CatBoost model.
+
+    Parameters
+    ----------
+    model : CatBoost
+        Trained model.
+    description : dict, optional
+        Description of the chain (`CyclicalSGLB.to_dict`) for a model that does not carry its own.
+    """
+
+    model: Any
+    description: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, CatBoost):
+            raise TypeError(f"model must be a CatBoost model, got {type(self.model).__name__}")
+        if not self.model.is_fitted():
+            raise ValueError("model must be fitted, got an unfitted one; call fit or load_model first")
+        if self.description is None:
+            object.__setattr__(self, "description", self._carried())
+
+    @cached_property
+    def _options(self) -> dict[str, Any]:
+        text = dict(self.model.get_metadata()).get("params")
+        return json.loads(text) if text else {}
+
+    def _carried(self) -> dict[str, Any]:
+        metadata = dict(self.model.get_metadata())
+        if METADATA_KEY in metadata:
+            return json.loads(metadata[METADATA_KEY])
+        name = str(self._options.get("loss_function", {}).get("type", ""))
+        if name not in _OWN_LOSSES:
+            raise ValueError(
+                f"the model (loss {name or 'unknown'}) does not say which chain it is; train it with "
+                "**loss.catboost_params(), or pass chain=loss"
+            )
+        langevin = bool(self._boosting.get("langevin")) or bool(self._boosting.get("posterior_sampling"))
+        return {
+            "loss": {"name": "Logloss" if name == "CrossEntropy" else name},
+            "schedule": {"kind": "constant"},
+            "noise": "catboost" if langevin else "none",
+            "prior": None,
+        }
+
+    @property
+    def _boosting(self) -> dict[str, Any]:
+        return self._options.get("boosting_options", {})
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations of the chain: trees of the model."""
+        return int(self.model.tree_count_)
+
+    @property
+    def n_outputs(self) -> int:
+        """Raw scores a row."""
+        return int(np.size(self.model.get_scale_and_bias()[1]))
+
+    @cached_property
+    def _tail(self) -> np.ndarray:
+        """Log of the shrinkage that the state after k iterations met later, k = 0 .. n_iterations."""
+        rate = float(self._boosting.get("model_shrink_rate") or 0.0)
+        step = float(self._boosting.get("learning_rate", 0.0))
+        later = np.arange(1, self.n_iterations)
+        if self._boosting.get("model_shrink_mode", "Constant") == "Constant":
+            factors = np.full(len(later), 1.0 - rate * step)
+        else:
+            factors = 1.0 - rate / later
+        logs = np.concatenate([[0.0], np.log(factors)]) if self.n_iterations else np.empty(0)
+        return np.append(np.cumsum(logs[::-1])[::-1], 0.0)
+
+    def states(self, X: Any, ends: np.ndarray) -> np.ndarray:
+        """Read raw scores after given numbers of iterations, in one pass over the trees.
+
+        Parameters
+        ----------
+        X : Pool or array-like of shape (n_samples, n_features)
+            Rows.
+        ends : ndarray of shape (n_members,)
+            Increasing numbers of iterations, >= 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_members, n_outputs)
+            Exact states of the chain, without the random prior function.
+        """
+        pool = X if isinstance(X, Pool) else self._pool(X)
+        out = np.empty((pool.num_row(), len(ends), self.n_outputs))
+        total = np.zeros((pool.num_row(), self.n_outputs))
+        steps = np.diff(ends)
+        regular = len(ends) > 1 and (steps == steps[0]).all()
+        if regular:  # one object walks the trees and keeps the rows quantised
+            first = int(ends[0])
+            total += self._scores(pool, 0, first)
+            out[:, 0] = total * np.exp(-self._tail[first])
+            walk = self.model.staged_predict(
+                pool,
+                prediction_type="RawFormulaVal",
+                ntree_start=first,
+                ntree_end=int(ends[-1]),
+                eval_period=int(steps[0]),
+            )
+            for member, scores in enumerate(walk, start=1):
+                state = total + np.reshape(scores, total.shape)
+                out[:, member] = state * np.exp(-self._tail[ends[member]])
+            return out
+        previous = 0
+        for member, end in enumerate(ends):
+            total += self._scores(pool, previous, int(end))
+            out[:, member] = total * np.exp(-self._tail[end])
+            previous = int(end)
+        return out
+
+    def _scores(self, pool: Pool, start: int, end: int) -> np.ndarray:
+        scores = self.model.predict(pool, prediction_type="RawFormulaVal", ntree_start=start, ntree_end=end)
+        return np.reshape(scores, (pool.num_row(), self.n_outputs))
+
+    def _pool(self, X: Any) -> Pool:
+        return Pool(
+            X,
+            cat_features=self.model.get_cat_feature_indices() or None,
+            text_features=self.model.get_text_feature_indices() or None,
+        )

@@ -1,0 +1,254 @@
+"""Virtual ensembles: the members that one chain passed through."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from boostplugins._validation import check_integer
+from boostplugins.losses import Loss, get_loss, loss_from_dict
+from boostplugins.schedules import GradientSchedule, schedule_from_dict
+from boostplugins.uncertainty import Uncertainty
+
+_MEMBERS = 10  # of a chain without cycles, as CatBoost's own virtual ensembles
+
+
+class VirtualEnsemble:
+    """Members read out of one trained chain.
+
+    A cyclical chain gives a member at each cycle's end; any other the last state of each of `n_members`
+    equal stretches of the second half. Members are exact states of the chain: shrinkage that a state
+    met later is divided out, and the random prior function of its cycle is added.
+
+    Parameters
+    ----------
+    reader : object
+        A booster's reader, with `description`, `n_iterations`, `n_outputs` and `states`.
+    n_members : int, optional
+        Members wanted: by default every cycle, or 10 of a chain without cycles.
+
+    Attributes
+    ----------
+    ends : ndarray of shape (n_members,)
+        Iterations after which the members are read.
+    loss : Loss
+        Loss of the chain.
+    schedule : GradientSchedule
+        Schedule of the chain.
+    sampled : bool
+        Whether the chain was trained with Langevin noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from catboost import CatBoostClassifier
+    >>> from boostplugins import CosineCycle, VirtualEnsemble
+    >>> from boostplugins.catboost import CyclicalSGLB
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2)); y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    >>> loss = CyclicalSGLB("Logloss", schedule=CosineCycle(length=10))
+    >>> model = CatBoostClassifier(loss_function=loss, eval_metric="Logloss", iterations=50, verbose=False,
+    ...                            **loss.catboost_params())
+    >>> _ = model.fit(X, y, callbacks=[loss.callback()])
+    >>> ensemble = VirtualEnsemble.from_catboost(model)
+    >>> ensemble.members(X).shape, ensemble.ends.tolist()
+    ((200, 5, 1), [10, 20, 30, 40, 50])
+    >>> u = ensemble.uncertainty(X)
+    >>> bool(np.allclose(u.knowledge + u.data, u.total)), bool((u.knowledge >= 0).all())
+    (True, True)
+    """
+
+    def __init__(self, reader: Any, n_members: int | None = None) -> None:
+        if n_members is not None:
+            check_integer("n_members", n_members, 1)
+        description = reader.description
+        self._reader = reader
+        self.loss: Loss = _read_loss(description["loss"], reader.n_outputs)
+        self.schedule: GradientSchedule = schedule_from_dict(description["schedule"])
+        self.sampled = description.get("noise", "objective") != "none" and (
+            description.get("temperature", 1.0) is not None
+        )
+        self.prior = _read_prior(description.get("prior"))
+        self.ends = self._member_ends(n_members)
+        if not self.sampled:
+            warnings.warn(
+                "the model was trained without Langevin noise, so its members are no samples and knowledge "
+                "uncertainty only shows how predictions moved; train with CyclicalSGLB, or with "
+                "posterior_sampling=True and leaf_estimation_method='Gradient'",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    @classmethod
+    def from_catboost(cls, model: Any, n_members: int | None = None, chain: Any = None) -> VirtualEnsemble:
+        """Read a CatBoost model, trained with a chain of ours or with CatBoost's own SGLB.
+
+        Parameters
+        ----------
+        model : CatBoost
+            Trained or loaded model.
+        n_members : int, optional
+            Members wanted: by default every cycle, or 10 of a chain without cycles.
+        chain : CyclicalSGLB, optional
+            The chain, for a model that was trained without ``**loss.catboost_params()``.
+
+        Returns
+        -------
+        VirtualEnsemble
+            Its members.
+
+        Raises
+        ------
+        ValueError
+            For an unfitted model, or one that does not say which chain it is.
+        """
+        from boostplugins.catboost.reader import CatBoostReader
+
+        return cls(CatBoostReader(model, None if chain is None else chain.to_dict()), n_members)
+
+    @classmethod
+    def from_lightgbm(cls, model: Any, n_members: int | None = None) -> VirtualEnsemble:
+        """Read a LightGBM model trained with a chain of ours.
+
+        Parameters
+        ----------
+        model : Booster, LGBMModel, str or Path
+            Trained model, or the file of one.
+        n_members : int, optional
+            Members wanted: by default every cycle, or 10 of a chain without cycles.
+
+        Returns
+        -------
+        VirtualEnsemble
+            Its members.
+        """
+        from boostplugins.lightgbm.reader import LightGBMReader
+
+        return cls(LightGBMReader(model), n_members)
+
+    def members(self, X: Any) -> np.ndarray:
+        """Read the members' raw scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_members, n_outputs)
+            Raw scores.
+        """
+        states = self._reader.states(X, self.ends)
+        if self.prior is not None:
+            for member, end in enumerate(self.ends):
+                cycle = self.schedule.cycle(int(end) - 1)
+                states[:, member] += self.prior.values(cycle, _features(X), states.shape[2])
+        return states
+
+    def uncertainty(self, X: Any) -> Uncertainty:
+        """Split the uncertainty of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Uncertainty
+            Variances in squared units of the target (regression) or nats (classification), each of
+            shape (n_samples,).
+        """
+        return self.loss.uncertainty(self.members(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the mean response, or the most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Mean over members; for classes the index of the class.
+        """
+        if self.loss.classification:
+            return self.predict_proba(X).argmax(axis=1)
+        return self.loss.response(self.members(X)).mean(axis=1)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict class probabilities, averaged over the members.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+
+        Raises
+        ------
+        AttributeError
+            For a loss without classes.
+        """
+        if not self.loss.classification:
+            raise AttributeError(f"predict_proba needs a classification loss, got {self.loss.name}")
+        return self.loss.response(self.members(X)).mean(axis=1)
+
+    def _member_ends(self, n_members: int | None) -> np.ndarray:
+        total = self._reader.n_iterations
+        if total < 1:
+            raise ValueError("a virtual ensemble needs a model of at least one tree, got 0")
+        wanted = n_members
+        ends = self.schedule.member_ends(total, wanted)
+        if len(ends) == 0:
+            ends = np.array([total])
+            warnings.warn(
+                f"a chain of {total} iterations has not finished a cycle: its last state is the only member "
+                "and knowledge uncertainty is 0; train longer or shorten the cycle",
+                UserWarning,
+                stacklevel=4,
+            )
+        elif wanted is not None and len(ends) < wanted:
+            warnings.warn(
+                f"a chain of {total} iterations has {len(ends)} members, {wanted} were wanted; all are used",
+                UserWarning,
+                stacklevel=4,
+            )
+        elif wanted is None and 1 < len(ends) < _MEMBERS and not hasattr(self.schedule, "length"):
+            warnings.warn(
+                f"a chain of {total} iterations has only {len(ends)} members; train longer",
+                UserWarning,
+                stacklevel=4,
+            )
+        return ends
+
+
+def _read_loss(description: dict[str, Any], n_outputs: int) -> Loss:
+    try:
+        loss = loss_from_dict(description)
+    except ValueError:
+        loss = get_loss(description["name"])
+    if loss.classification and loss.n_outputs != n_outputs:
+        loss = loss.ready(np.arange(n_outputs, dtype=np.float64))
+    return loss
+
+
+def _read_prior(description: dict[str, Any] | None) -> Any:
+    if description is None:
+        return None
+    from boostplugins.priors import FittedPrior
+
+    return FittedPrior.from_dict(description)
+
+
+def _features(X: Any) -> np.ndarray:
+    return np.asarray(X.get_features() if hasattr(X, "get_features") else X, dtype=np.float64)
