@@ -163,8 +163,8 @@ def check_settings(fit: FitSettings, n_outputs: int, noise: str) -> None:
     shuffled = params.get("boosting_type") == "Ordered" or (fit.has_categories and not params.get("has_time"))
     if shuffled and fit.pool is None:
         raise ValueError(
-            "CatBoost shuffles rows with boosting_type='Ordered', or with categorical features and no has_time, "
-            "so that masks and noise would miss their rows; train on loss.pool(X, y, cat_features=..., "
+            "CatBoost shuffles rows with boosting_type='Ordered', or with categorical features and no "
+            "has_time, so that masks and noise would miss their rows; train on loss.pool(X, y, cat_features=..., "
             "sample_weight=...), or pass **loss.catboost_params(), which keeps their order"
         )
     if n_outputs > 1 and fit.pool is None and params.get("thread_count") != 1:

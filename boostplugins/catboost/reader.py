@@ -11,6 +11,7 @@ import numpy as np
 from catboost import CatBoost, Pool
 
 METADATA_KEY = "boostplugins"
+_MOST_STAGES = 200  # of one walk: each costs a pass over the rows, members or not
 _OWN_LOSSES = ("RMSE", "Logloss", "CrossEntropy", "MultiClass", "RMSEWithUncertainty")
 
 
@@ -104,30 +105,21 @@ class CatBoostReader:
         """
         pool = X if isinstance(X, Pool) else self._pool(X)
         out = np.empty((pool.num_row(), len(ends), self.n_outputs))
-        total = np.zeros((pool.num_row(), self.n_outputs))
-        steps = np.diff(ends)
-        regular = len(ends) > 1 and (steps == steps[0]).all()
-        if regular:  # one object walks the trees and keeps the rows quantised
-            first = int(ends[0])
-            total += self._scores(pool, 0, first)
-            out[:, 0] = total * np.exp(-self._tail[first])
+        step = int(np.gcd.reduce(ends))
+        if step * _MOST_STAGES >= ends[-1]:  # one object walks the trees and keeps the rows quantised
             walk = self.model.staged_predict(
-                pool,
-                prediction_type="RawFormulaVal",
-                ntree_start=first,
-                ntree_end=int(ends[-1]),
-                eval_period=int(steps[0]),
+                pool, prediction_type="RawFormulaVal", ntree_end=int(ends[-1]), eval_period=step
             )
-            for member, scores in enumerate(walk, start=1):
-                state = total + np.reshape(scores, total.shape)
-                out[:, member] = state * np.exp(-self._tail[ends[member]])
-            return out
-        previous = 0
-        for member, end in enumerate(ends):
-            total += self._scores(pool, previous, int(end))
-            out[:, member] = total * np.exp(-self._tail[end])
-            previous = int(end)
-        return out
+            places = {int(end): member for member, end in enumerate(ends)}
+            for stage, scores in enumerate(walk, start=1):
+                if step * stage in places:
+                    out[:, places[step * stage]] = np.reshape(scores, (pool.num_row(), self.n_outputs))
+        else:
+            total, previous = np.zeros((pool.num_row(), self.n_outputs)), 0
+            for member, end in enumerate(ends.tolist()):
+                total += self._scores(pool, previous, end)
+                out[:, member], previous = total, end
+        return out * np.exp(-self._tail[ends])[:, None]
 
     def _scores(self, pool: Pool, start: int, end: int) -> np.ndarray:
         scores = self.model.predict(pool, prediction_type="RawFormulaVal", ntree_start=start, ntree_end=end)

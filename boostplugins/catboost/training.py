@@ -1,0 +1,183 @@
+"""Train a chain on CatBoost for an estimator: pool, parameters, fit."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from catboost import CatBoost, Pool
+
+from boostplugins.catboost.chain import CyclicalSGLB
+from boostplugins.catboost.noise_variance import held_out_variance
+from boostplugins.catboost.reader import CatBoostReader
+from boostplugins.losses import Loss, SquaredError
+from boostplugins.masks import RowMask
+from boostplugins.schedules import GradientSchedule
+
+
+def train(
+    *,
+    loss: Loss,
+    schedule: GradientSchedule,
+    mask: RowMask,
+    temperature: float,
+    shrink: float,
+    noise: str,
+    prior: Any,
+    random_state: int,
+    X: Any,
+    y: np.ndarray,
+    sample_weight: np.ndarray | None,
+    categorical: Sequence[int],
+    eval_set: tuple[Any, np.ndarray, np.ndarray | None] | None,
+    n_estimators: int,
+    learning_rate: float,
+    depth: int,
+    min_samples_leaf: int,
+    early_stopping_rounds: int | None,
+    n_jobs: int | None,
+    verbose: bool | int,
+    callbacks: Sequence[Any],
+    booster_params: dict[str, Any],
+) -> CatBoost:
+    """Train one chain.
+
+    Parameters
+    ----------
+    loss, schedule, mask, temperature, shrink, noise, prior, random_state : object
+        Settings of the chain, as for `CyclicalSGLB`.
+    X : ndarray or DataFrame of shape (n_samples, n_features)
+        Features; categorical columns hold strings.
+    y : ndarray of shape (n_samples,)
+        Responses; classes as 0 .. K - 1.
+    sample_weight : ndarray of shape (n_samples,) or None
+        Weights.
+    categorical : sequence of int
+        Numbers of the categorical columns.
+    eval_set : tuple or None
+        Features, responses and weights of held-out rows.
+    n_estimators : int
+        Iterations.
+    learning_rate : float
+        Step eps.
+    depth : int
+        Depth of a tree.
+    min_samples_leaf : int
+        Least rows of a leaf; above 1 trees grow leaf by leaf (``grow_policy="Depthwise"``), since
+        symmetric trees have no such limit.
+    early_stopping_rounds : int or None
+        Rounds without a better score on `eval_set` before training stops.
+    n_jobs : int or None
+        Threads; None for all.
+    verbose : bool or int
+        Print progress, every so many iterations.
+    callbacks : sequence
+        User callbacks.
+    booster_params : dict
+        Further CatBoost parameters; they win.
+
+    Returns
+    -------
+    CatBoost
+        Trained model.
+    """
+    if isinstance(loss, SquaredError):
+        loss = loss.with_noise_variance(held_out_variance(Pool(X, y, cat_features=list(categorical) or None)))
+    chain = CyclicalSGLB(
+        loss,
+        schedule=schedule,
+        mask=mask,
+        temperature=temperature,
+        shrink=shrink,
+        noise=noise,
+        prior=prior,
+        random_state=random_state,
+    )
+    # Target statistics of categories go by the order of the rows: draw one.
+    order = np.random.default_rng(random_state).permutation(len(y)) if len(categorical) else np.arange(len(y))
+    rows = X.iloc[order] if hasattr(X, "iloc") else X[order]
+    weight = None if sample_weight is None else sample_weight[order]
+    options = {"cat_features": list(categorical) or None}
+    pool = chain.pool(rows, y[order], sample_weight=weight, **options)
+    settings = chain.catboost_params(
+        loss_function=chain,
+        eval_metric=chain.metric(),
+        iterations=n_estimators,
+        learning_rate=learning_rate,
+        depth=depth,
+        random_seed=random_state % 2**31,
+        thread_count=-1 if n_jobs is None else n_jobs,
+        allow_writing_files=False,
+        verbose=verbose,
+        metric_period=n_estimators if eval_set is None and not verbose else 1,
+    )
+    if min_samples_leaf > 1:
+        settings |= {"grow_policy": "Depthwise", "min_data_in_leaf": min_samples_leaf}
+    model = CatBoost(settings | booster_params)
+    held_out = None if eval_set is None else chain.pool(*eval_set, **options)
+    chain.fit(
+        model, pool, callbacks=callbacks, eval_set=held_out, early_stopping_rounds=early_stopping_rounds
+    )
+    return model
+
+
+def reader(model: CatBoost) -> CatBoostReader:
+    """Make the reader of a trained model.
+
+    Parameters
+    ----------
+    model : CatBoost
+        Trained model.
+
+    Returns
+    -------
+    CatBoostReader
+        Reader of its states.
+    """
+    return CatBoostReader(model)
+
+
+def dump(model: CatBoost) -> bytes:
+    """Write a model in CatBoost's own format.
+
+    Parameters
+    ----------
+    model : CatBoost
+        Trained model.
+
+    Returns
+    -------
+    bytes
+        Content of a .cbm file.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.cbm"
+        model.save_model(str(path))
+        return path.read_bytes()
+
+
+def restore(content: bytes) -> CatBoost:
+    """Read a model in CatBoost's own format.
+
+    Parameters
+    ----------
+    content : bytes
+        Content of a .cbm file.
+
+    Returns
+    -------
+    CatBoost
+        The model.
+
+    Raises
+    ------
+    ValueError
+        For bytes that are no model.
+    """
+    try:
+        return CatBoost().load_model(blob=content)
+    except Exception as error:
+        raise ValueError(f"the chain is no CatBoost model: {str(error).splitlines()[0]}") from None

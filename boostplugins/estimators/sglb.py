@@ -1,0 +1,623 @@
+"""SGLBClassifier and SGLBRegressor: Langevin boosting chains as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
+from boostplugins.estimators._frames import fit_frame, predict_frame
+from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
+from boostplugins.losses import Logistic, Loss, NormalLikelihood, Softmax, SquaredError, get_loss
+from boostplugins.masks import NoMask, RowMask
+from boostplugins.schedules import CosineCycle, GradientSchedule
+from boostplugins.uncertainty import Uncertainty
+from boostplugins.virtual_ensemble import VirtualEnsemble
+
+if TYPE_CHECKING:
+    from boostplugins.predictive import Predictive
+
+_SEED_STRIDE = 0x9E3779B97F4A7C15  # apart from the noise keys of neighbouring seeds
+
+
+class _SGLB(BaseEstimator):
+    """What classifier and regressor share: checks, training of the chains, reading of members."""
+
+    def __init__(
+        self,
+        loss: str | Loss | None = None,
+        *,
+        booster: str = "catboost",
+        schedule: GradientSchedule | None = None,
+        mask: RowMask | None = None,
+        temperature: float = 1.0,
+        shrink: float = 0.0,
+        prior: Any = None,
+        n_estimators: int = 1000,
+        learning_rate: float = 0.1,
+        depth: int = 6,
+        min_samples_leaf: int = 1,
+        n_chains: int = 1,
+        cat_features: Sequence[Any] | None = None,
+        early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: int | np.random.RandomState | None = 0,
+        booster_params: dict[str, Any] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.booster = booster
+        self.schedule = schedule
+        self.mask = mask
+        self.temperature = temperature
+        self.shrink = shrink
+        self.prior = prior
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.depth = depth
+        self.min_samples_leaf = min_samples_leaf
+        self.n_chains = n_chains
+        self.cat_features = cat_features
+        self.early_stopping_rounds = early_stopping_rounds
+        self.validation_fraction = validation_fraction
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.booster_params = booster_params
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.non_deterministic = False
+        return tags
+
+    @property
+    def _trainer(self) -> Any:
+        return import_module(f"boostplugins.{self.booster}.training")
+
+    def _check_settings(self) -> dict[str, Any]:
+        """Check everything that needs no data; give the chain's settings."""
+        check_option("booster", self.booster, ("catboost", "lightgbm"))
+        check_integer("n_estimators", self.n_estimators, 1)
+        check_real("learning_rate", self.learning_rate, 0.0, 1.0, closed="right")
+        check_integer("depth", self.depth, 1)
+        if self.booster == "catboost" and self.depth > 16:
+            raise ValueError(f"depth must be at most 16 with CatBoost, got {self.depth}")
+        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        check_integer("n_chains", self.n_chains, 1)
+        if self.temperature != math.inf:
+            check_real(
+                "temperature", self.temperature, 0.0, closed="neither", remedy="math.inf means no noise"
+            )
+        check_real("shrink", self.shrink, 0.0)
+        if self.validation_fraction is not None:
+            check_real("validation_fraction", self.validation_fraction, 0.0, 1.0, closed="neither")
+        length = max(self.n_estimators // 10, 1)
+        schedule = CosineCycle(length=length) if self.schedule is None else self.schedule
+        if self.early_stopping_rounds is not None:
+            check_integer("early_stopping_rounds", self.early_stopping_rounds, 1)
+            cycle = getattr(schedule, "length", 1)
+            if self.early_stopping_rounds < cycle:
+                raise ValueError(
+                    f"early_stopping_rounds must be at least a cycle ({cycle}), since the score falls and rises "
+                    f"within each, got {self.early_stopping_rounds}"
+                )
+        return {
+            "schedule": schedule,
+            "mask": NoMask() if self.mask is None else self.mask,
+            "temperature": float(self.temperature),
+            "shrink": float(self.shrink),
+            "noise": "none" if self.temperature == math.inf else "objective",
+        }
+
+    def _train(
+        self,
+        X: Any,
+        y: np.ndarray,
+        loss: Loss,
+        weight: np.ndarray | None,
+        eval_set: tuple[Any, np.ndarray, np.ndarray | None] | None,
+        callbacks: Sequence[Any],
+        settings: dict[str, Any],
+        stratify: bool,
+    ) -> None:
+        seed = _seed(self.random_state)
+        if eval_set is None and self.validation_fraction is not None and len(y) > 1:
+            rows = np.arange(len(y))
+            used, held = train_test_split(
+                rows,
+                test_size=self.validation_fraction,
+                random_state=seed % 2**32,
+                stratify=y if stratify and min(np.bincount(y.astype(int))) > 1 else None,
+            )
+            eval_set = (_take(X, held), y[held], None if weight is None else weight[held])
+            X, y, weight = _take(X, used), y[used], None if weight is None else weight[used]
+        if self.early_stopping_rounds is not None and eval_set is None:
+            raise ValueError(
+                "early_stopping_rounds needs held-out rows; pass validation_fraction or eval_set"
+            )
+        self.models_: list[Any] = []
+        self.constant_ = loss.ready(y, weight).start(y, weight)
+        self.loss_ = loss.ready(y, weight)
+        if _nothing_to_split(X):
+            warnings.warn(
+                "no feature varies over the training rows: the model is the loss's best constant",
+                UserWarning,
+                stacklevel=3,
+            )
+            if isinstance(self.loss_, SquaredError):
+                spread = float(np.average((y - self.constant_[0]) ** 2, weights=weight))
+                self.loss_ = self.loss_.with_noise_variance(max(spread, np.finfo(np.float32).tiny))
+            return
+        prior = self.prior
+        if prior is not None and hasattr(prior, "fit"):
+            if len(self.categorical_features_):
+                raise ValueError("prior must be None with categorical features; encode them as numbers first")
+            prior = prior.fit(np.asarray(X, dtype=np.float64))
+        for chain in range(self.n_chains):
+            model = self._trainer.train(
+                loss=self.loss_,
+                prior=prior,
+                random_state=(seed + chain * _SEED_STRIDE) % 2**63,
+                X=X,
+                y=y,
+                sample_weight=weight,
+                categorical=self.categorical_features_,
+                eval_set=eval_set,
+                n_estimators=self.n_estimators,
+                learning_rate=self.learning_rate,
+                depth=self.depth,
+                min_samples_leaf=self.min_samples_leaf,
+                early_stopping_rounds=self.early_stopping_rounds,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+                callbacks=callbacks,
+                booster_params=dict(self.booster_params or {}),
+                **settings,
+            )
+            self.models_.append(model)
+        self.loss_ = self._ensembles()[0].loss
+
+    def _ensembles(self) -> list[VirtualEnsemble]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # said once, by `fit`
+            return [VirtualEnsemble(self._trainer.reader(model)) for model in self.models_]
+
+    @property
+    def n_members_(self) -> int:
+        """Members of the ensemble, over all chains."""
+        check_is_fitted(self, "models_")
+        return sum(len(ensemble.ends) for ensemble in self._ensembles()) or 1
+
+    def members(self, X: Any) -> np.ndarray:
+        """Read the raw scores of every member of every chain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_members, n_outputs)
+            Raw scores.
+        """
+        check_is_fitted(self, "models_")
+        X = predict_frame(self, X, self.categorical_features_)
+        if not self.models_:
+            return np.broadcast_to(self.constant_, (len(X), 1, len(self.constant_))).copy()
+        return np.concatenate([ensemble.members(X) for ensemble in self._ensembles()], axis=1)
+
+    def predict_uncertainty(self, X: Any) -> Uncertainty:
+        """Split the uncertainty of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Uncertainty
+            Knowledge, data and total: variances in squared units of the target (regression) or nats
+            (classification).
+        """
+        return self.loss_.uncertainty(self.members(X))
+
+
+class SGLBClassifier(ClassifierMixin, _SGLB):
+    """Classifier that samples its posterior by (cyclical) stochastic gradient Langevin boosting.
+
+    Parameters
+    ----------
+    loss : str or Loss, optional
+        "logistic" (default for two classes) or "softmax" (for more).
+    booster : {"catboost", "lightgbm"}, default="catboost"
+        Who grows the trees.
+    schedule : GradientSchedule, optional
+        Gradient schedule; ten cosine cycles over the run by default. `Constant` for plain SGLB.
+    mask : RowMask, optional
+        `BernoulliMask` for bootstrap exploration; every row by default.
+    temperature : float, default=1.0
+        Inverse temperature: 1 samples the posterior, larger is colder, ``math.inf`` is no noise.
+        Steer the fit by learning rate, depth and leaf size rather than by this: colder chains score
+        better in the domain and know less beyond it.
+    shrink : float, default=0.0
+        Shrink rate of the model, a Gaussian prior on leaf values.
+    prior : RandomPrior, optional
+        Random function added to the raw scores of each cycle, so that members differ where there
+        are no data.
+    n_estimators : int, default=1000
+        Iterations of a chain.
+    learning_rate : float, default=0.1
+        Step of the chain, in (0, 1].
+    depth : int, default=6
+        Depth of the trees.
+    min_samples_leaf : int, default=1
+        Least rows of a leaf.
+    n_chains : int, default=1
+        Independent chains; their members are pooled.
+    cat_features : sequence of int or str, optional
+        Categorical columns besides those whose type says so.
+    early_stopping_rounds : int, optional
+        Stop after so many iterations, at least a cycle, without a better log score on held-out rows.
+    validation_fraction : float, optional
+        Share of the training rows to hold out.
+    n_jobs : int, optional
+        Threads; all by default. Results do not depend on it.
+    verbose : bool or int, default=False
+        Show progress, every so many iterations.
+    random_state : int, RandomState or None, default=0
+        Seed; an integer gives the same model anywhere.
+    booster_params : dict, optional
+        Further parameters of the booster.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted labels.
+    models_ : list
+        The boosters' own models, one a chain.
+    loss_ : Loss
+        Loss with the settings taken from the data.
+    n_features_in_ : int
+        Number of features.
+    categorical_features_ : list of int
+        Numbers of the categorical columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from boostplugins import SGLBClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SGLBClassifier(n_estimators=100).fit(X, y)
+    >>> model.predict_uncertainty(X).knowledge.shape
+    (150,)
+    """
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eval_set: tuple[Any, Any] | None = None,
+        callbacks: Sequence[Any] = (),
+    ) -> Self:
+        """Train the chains.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; NaN stands for missing numbers.
+        y : array-like of shape (n_samples,)
+            Class labels of any sortable type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+        eval_set : tuple of (X, y), optional
+            Held-out rows for early stopping.
+        callbacks : sequence, default=()
+            User callbacks; their exceptions keep their type.
+
+        Returns
+        -------
+        SGLBClassifier
+            This estimator.
+        """
+        settings = self._check_settings()
+        frame, categorical = fit_frame(self, X, self.cat_features)
+        labels = _labels(y, len(frame))
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y must hold at least 2 classes, got 1 class only: {classes[0]!r}")
+        loss = self._classification_loss(len(classes))
+        weight = check_weight(sample_weight, len(labels))
+        self.classes_, self.categorical_features_ = classes, categorical
+        held_out = None
+        if eval_set is not None:
+            held_labels = _labels(eval_set[1], None)
+            unseen = np.setdiff1d(held_labels, classes)
+            if len(unseen):
+                raise ValueError(f"eval_set must hold classes seen in training, got {unseen.tolist()}")
+            held_frame = predict_frame(self, eval_set[0], categorical)
+            held_out = (held_frame, np.searchsorted(classes, held_labels).astype(np.float64), None)
+        self._train(
+            frame, codes.astype(np.float64), loss, weight, held_out, callbacks, settings, stratify=True
+        )
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict class probabilities, averaged over the members.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of ``classes_``.
+        """
+        members = self.members(X)
+        return self.loss_.response(members).mean(axis=1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def _classification_loss(self, n_classes: int) -> Loss:
+        if self.loss is None:
+            return Logistic() if n_classes == 2 else Softmax(n_classes)
+        loss = get_loss(self.loss)
+        if not loss.classification:
+            raise ValueError(f"loss must be a classification loss, got {loss.name!r}; use SGLBRegressor")
+        if isinstance(loss, Logistic) and n_classes > 2:
+            raise ValueError(f"loss 'logistic' takes 2 classes, got {n_classes}; use 'softmax'")
+        return Softmax(n_classes) if isinstance(loss, Softmax) else loss
+
+
+class SGLBRegressor(ProbabilisticRegressorMixin, _SGLB):
+    """Regressor that samples its posterior by (cyclical) stochastic gradient Langevin boosting.
+
+    Parameters
+    ----------
+    loss : str or Loss, optional
+        "squared_error" (default; one noise variance, estimated on held-out rows if not given) or
+        "normal" (mean and standard deviation of each row).
+    booster : {"catboost", "lightgbm"}, default="catboost"
+        Who grows the trees.
+    schedule : GradientSchedule, optional
+        Gradient schedule; ten cosine cycles over the run by default. `Constant` for plain SGLB.
+    mask : RowMask, optional
+        `BernoulliMask` for bootstrap exploration; every row by default.
+    temperature : float, default=1.0
+        Inverse temperature: 1 samples the posterior, larger is colder, ``math.inf`` is no noise.
+        Steer the fit by learning rate, depth and leaf size rather than by this: colder chains score
+        better in the domain and know less beyond it.
+    shrink : float, default=0.0
+        Shrink rate of the model, a Gaussian prior on leaf values.
+    prior : RandomPrior, optional
+        Random function added to the raw scores of each cycle, so that members differ where there
+        are no data.
+    n_estimators : int, default=1000
+        Iterations of a chain.
+    learning_rate : float, default=0.1
+        Step of the chain, in (0, 1].
+    depth : int, default=6
+        Depth of the trees.
+    min_samples_leaf : int, default=1
+        Least rows of a leaf.
+    n_chains : int, default=1
+        Independent chains; their members are pooled.
+    cat_features : sequence of int or str, optional
+        Categorical columns besides those whose type says so.
+    early_stopping_rounds : int, optional
+        Stop after so many iterations, at least a cycle, without a better log score on held-out rows.
+    validation_fraction : float, optional
+        Share of the training rows to hold out.
+    n_jobs : int, optional
+        Threads; all by default. Results do not depend on it.
+    verbose : bool or int, default=False
+        Show progress, every so many iterations.
+    random_state : int, RandomState or None, default=0
+        Seed; an integer gives the same model anywhere.
+    booster_params : dict, optional
+        Further parameters of the booster.
+
+    Attributes
+    ----------
+    models_ : list
+        The boosters' own models, one a chain.
+    loss_ : Loss
+        Loss with the settings taken from the data, such as the noise variance.
+    n_features_in_ : int
+        Number of features.
+    categorical_features_ : list of int
+        Numbers of the categorical columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from boostplugins import SGLBRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SGLBRegressor(n_estimators=100, depth=4).fit(X, y)
+    >>> model.predict_interval(X, coverage=0.9).shape
+    (442, 2)
+    """
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eval_set: tuple[Any, Any] | None = None,
+        callbacks: Sequence[Any] = (),
+    ) -> Self:
+        """Train the chains.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; NaN stands for missing numbers.
+        y : array-like of shape (n_samples,)
+            Finite responses.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+        eval_set : tuple of (X, y), optional
+            Held-out rows for early stopping.
+        callbacks : sequence, default=()
+            User callbacks; their exceptions keep their type.
+
+        Returns
+        -------
+        SGLBRegressor
+            This estimator.
+        """
+        settings = self._check_settings()
+        loss = SquaredError() if self.loss is None else get_loss(self.loss)
+        if loss.classification:
+            raise ValueError(f"loss must be a regression loss, got {loss.name!r}; use SGLBClassifier")
+        frame, categorical = fit_frame(self, X, self.cat_features)
+        target = check_target(_labels(y, len(frame)))
+        weight = check_weight(sample_weight, len(target))
+        self.categorical_features_ = categorical
+        held_out = None
+        if eval_set is not None:
+            held_frame = predict_frame(self, eval_set[0], categorical)
+            held_out = (held_frame, check_target(eval_set[1], "y of eval_set"), None)
+        self._train(frame, target, loss, weight, held_out, callbacks, settings, stratify=False)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the mean response.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Mean over the members, in units of the target.
+        """
+        members = self.members(X)
+        return self.loss_.response(members).mean(axis=1)
+
+    def predict_uncertainty(self, X: Any) -> Uncertainty:
+        """Split the predictive variance of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Uncertainty
+            Knowledge, data and total variances in squared units of the target.
+        """
+        return self.loss_.uncertainty(self.members(X))
+
+    def predict_dist(self, X: Any) -> Predictive:
+        """Predict the whole distribution of the response.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Predictive
+            A mixture of Normals, one a member.
+        """
+        from boostplugins.families import Normal
+        from boostplugins.predictive import Predictive
+
+        members = self.members(X)
+        if isinstance(self.loss_, NormalLikelihood):
+            theta = np.stack([members[..., 0], np.exp(members[..., 1])], axis=-1)
+        elif isinstance(self.loss_, SquaredError):
+            sigma = math.sqrt(self.loss_.noise_variance or 0.0)
+            theta = np.stack([members[..., 0], np.full(members.shape[:2], sigma)], axis=-1)
+        else:
+            raise AttributeError(f"the {self.loss_.name} loss has no predictive distribution")
+        return Predictive(Normal(), theta)
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        return check_integer("random_state", random_state, 0)
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise TypeError(f"random_state must be an integer >= 0, a generator or None, got {random_state!r}")
+
+
+def _labels(y: Any, n: int | None) -> np.ndarray:
+    if y is None:
+        raise ValueError("y must be given, got None; requires y to be passed, but the target y is None")
+    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        if not hasattr(y, "columns"):
+            from sklearn.exceptions import DataConversionWarning
+
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; its one column is used",
+                DataConversionWarning,
+                stacklevel=4,
+            )
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"y must have shape (n_samples,), got {values.shape}")
+    if n is not None and len(values) != n:
+        raise ValueError(
+            f"X and y must have the same number of rows (inconsistent), got {n} and {len(values)}"
+        )
+    if values.dtype.kind in "fc" and not np.isfinite(values).all():
+        raise ValueError("y must be finite, got NaN or infinity; drop such rows")
+    return values
+
+
+def _take(X: Any, rows: np.ndarray) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _nothing_to_split(X: Any) -> bool:
+    values = X.to_numpy(dtype=object) if hasattr(X, "to_numpy") else X
+    if len(values) < 2:
+        return True
+    first = values[:1]
+    same = (values == first) | ((values != values) & (first != first))
+    return bool(same.all())
