@@ -18,8 +18,13 @@ LOGIT_LIMIT = 36.0
 class Link(Protocol):
     """What a family asks of a link: a smooth increasing map, and its way back."""
 
-    low: float
-    high: float
+    @property
+    def low(self) -> float:
+        """Least raw score that is followed."""
+
+    @property
+    def high(self) -> float:
+        """Greatest raw score that is followed."""
 
     def inverse(self, raw: np.ndarray) -> np.ndarray:
         """Parameter of a raw score."""

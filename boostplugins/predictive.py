@@ -53,6 +53,7 @@ class Predictive:
                 f"theta of family {self.family.name} must have shape (n_samples, {count}) or "
                 f"(n_samples, n_members, {count}), got {self.theta.shape}"
             )
+        self.family.check_theta(self.theta)
         self.weights = None if weights is None else self._checked(weights)
 
     def _checked(self, weights: ArrayLike) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins.families._start import best_constant
-from boostplugins.links import Link
+from boostplugins.links import Link, Log, Logit, Softplus
 
 # Least Fisher information: keeps a booster's hessian positive where a parameter has no effect.
 FISHER_FLOOR = 1e-12
@@ -218,6 +218,33 @@ class Family(ABC):
                 f"{name} must hold {self.support} for family {self.name}, got {first:g} "
                 f"({int((~inside).sum())} of {inside.size} rows outside); drop them or choose another family"
             )
+
+    def check_theta(self, theta: np.ndarray) -> None:
+        """Refuse parameters outside their range.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (..., K)
+            Parameters.
+
+        Raises
+        ------
+        ValueError
+            Naming the parameter, for NaN and for a positive parameter or a probability that is not.
+        """
+        for k, (name, link) in enumerate(zip(self.params, self.links)):
+            value = theta[..., k]
+            if isinstance(link, (Log, Softplus)):
+                good, rule = (value > 0) & np.isfinite(value), "finite and > 0"
+            elif isinstance(link, Logit):
+                good, rule = (value >= 0) & (value <= 1), "in [0, 1]"
+            else:
+                good, rule = np.isfinite(value), "finite"
+            if not good.all():
+                raise ValueError(
+                    f"theta: {name} of family {self.name} must be {rule}, got {value[~good][0]:g} "
+                    f"({int((~good).sum())} values in all)"
+                )
 
     def init(
         self, y: np.ndarray, weight: np.ndarray | None = None, offset: np.ndarray | None = None
