@@ -15,6 +15,7 @@ _PUBLIC = {
     "ChainPool": "pool",
     "CyclicalSGLB": "chain",
     "Distributional": "distributional",
+    "EarlyStopping": "callback",
 }
 
 __all__ = sorted(_PUBLIC)

@@ -8,6 +8,7 @@ settings raise before any training, and gives every fit a state of its own.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,23 @@ class FitSettings:
     def learning_rate(self) -> float:
         """Learning rate as CatBoost stores it, a float32 number."""
         return float(np.float32(self.params.get("learning_rate", _DEFAULT_LEARNING_RATE)))
+
+    @property
+    def structure_rows(self) -> int:
+        """Rows that CatBoost asks for before it chooses a tree's splits.
+
+        Plain boosting asks for each row once. Ordered boosting keeps a model for each prefix of the
+        rows, of lengths that grow by `fold_len_multiplier`, and asks for the rows of each.
+        """
+        n = self.n_rows
+        if self.params.get("boosting_type") != "Ordered":
+            return n
+        body = min(100, n // 50) if n > 500 else 1
+        total = 0
+        while total == 0 or body < n:
+            body = min(math.ceil(body * self.params.get("fold_len_multiplier", 2.0)), n)
+            total += body
+        return total
 
     @property
     def shrink(self) -> float:
@@ -164,8 +182,8 @@ def check_settings(fit: FitSettings, n_outputs: int, noise: str) -> None:
     if shuffled and fit.pool is None:
         raise ValueError(
             "CatBoost shuffles rows with boosting_type='Ordered', or with categorical features and no "
-            "has_time, so that masks and noise would miss their rows; train on loss.pool(X, y, cat_features=..., "
-            "sample_weight=...), or pass **loss.catboost_params(), which keeps their order"
+            "has_time, so that masks and noise would miss their rows; train on loss.pool(X, y, "
+            "cat_features=..., sample_weight=...), or pass **loss.catboost_params(), which keeps their order"
         )
     if n_outputs > 1 and fit.pool is None and params.get("thread_count") != 1:
         raise ValueError(

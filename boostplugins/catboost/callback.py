@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import threading
-import time
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from boostplugins._validation import check_integer
+from boostplugins.early_stopping import BestRound
 
 if TYPE_CHECKING:
     from boostplugins.catboost.state import TrainingState
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a `Callback` is told after an iteration.
-
-    Attributes
-    ----------
-    iteration : int
-        Iterations done, from 1.
-    metrics : dict
-        CatBoost's history: data set, metric name, list of values so far.
-    elapsed : float
-        Seconds since training began.
-    """
-
-    iteration: int
-    metrics: dict[str, dict[str, list[float]]]
-    elapsed: float
 
 
 class Callback:
@@ -59,6 +42,110 @@ class Callback:
 
     def after_training(self) -> None:
         """Run once after the last iteration, also when training was stopped."""
+
+
+class EarlyStopping(Callback):
+    """Stop when a metric on held-out rows has not improved for a while.
+
+    Unlike CatBoost's own detector it counts NaN as no improvement, refuses a metric that is NaN from
+    the first, and does not cut the model back: a chain is read at its cycle ends.
+
+    Parameters
+    ----------
+    rounds : int
+        Iterations without improvement before training stops, >= 1.
+    metric : str, optional
+        Name of the metric; by default the only one.
+    maximize : bool, optional
+        Whether more is better; known for CatBoost's common metrics and for ``loss.metric()``.
+    data : str, default="validation"
+        Which rows to watch, as CatBoost names them.
+
+    Attributes
+    ----------
+    watch : BestRound
+        Best iteration and value so far, made before training.
+
+    Examples
+    --------
+    >>> from boostplugins.catboost.callback import EarlyStopping
+    >>> EarlyStopping(rounds=50, metric="RMSE").maximize
+    False
+    """
+
+    def __init__(
+        self, rounds: int, metric: str | None = None, maximize: bool | None = None, data: str = "validation"
+    ) -> None:
+        self.rounds = check_integer("rounds", rounds, 1)
+        self.metric = metric
+        self.maximize = _direction(metric) if maximize is None and metric is not None else maximize
+        self.data = data
+        self.before_training()
+
+    def before_training(self) -> None:
+        """Forget an earlier training."""
+        self.watch: BestRound | None = None
+
+    def after_iteration(self, info: Any) -> bool:
+        """Look at the metric's last value.
+
+        Parameters
+        ----------
+        info : object
+            CatBoost's ``info``.
+
+        Returns
+        -------
+        bool
+            False to stop.
+
+        Raises
+        ------
+        ValueError
+            Where the rows or the metric are missing, its direction is not known, or it is NaN from
+            the first.
+        """
+        held = info.metrics.get(self.data)
+        if held is None:
+            raise ValueError(
+                f"early stopping watches {self.data!r}, got {sorted(info.metrics)}; pass eval_set"
+            )
+        name = next(iter(held)) if self.metric is None and len(held) == 1 else self.metric
+        if name not in held:
+            raise ValueError(f"metric must be one of {sorted(held)}, got {name!r}")
+        if self.watch is None:
+            maximize = _direction(str(name)) if self.maximize is None else self.maximize
+            self.watch = BestRound(self.rounds, maximize, str(name))
+        return not self.watch.update(held[name][-1])
+
+    def after_training(self) -> None:
+        """Warn where the direction looks wrong."""
+        if self.watch is not None:
+            self.watch.close()
+
+
+_MORE_IS_BETTER = {"AUC", "Accuracy", "F1", "TotalF1", "Precision", "Recall", "R2", "MCC", "NDCG", "MAP"}
+_LESS_IS_BETTER = {
+    "RMSE",
+    "MAE",
+    "MAPE",
+    "Logloss",
+    "CrossEntropy",
+    "MultiClass",
+    "RMSEWithUncertainty",
+    "MultiRMSE",
+    "Poisson",
+    "Quantile",
+    "LogScore",
+    "MultiLogScore",
+}
+
+
+def _direction(metric: str) -> bool:
+    name = metric.split(":")[0]
+    if name in _MORE_IS_BETTER or name in _LESS_IS_BETTER:
+        return name in _MORE_IS_BETTER
+    raise ValueError(f"the direction of metric {metric!r} is not known; pass maximize=True or maximize=False")
 
 
 class ChainCallback:
@@ -133,7 +220,6 @@ class GuardedCallbacks:
     callbacks: Sequence[Any]
     error: BaseException | None = None
     stopped_by: Any = None
-    started: float = field(default_factory=time.perf_counter)
 
     def before_training(self) -> None:
         """Call the hooks before training."""

@@ -301,6 +301,7 @@ class CyclicalSGLB:
             noise_size=noise_size(fit.learning_rate, self.temperature) if self.noise == "objective" else 0.0,
             seed=self.random_state,
             n_rows=fit.n_rows,
+            structure_rows=fit.structure_rows,
             learning_rate=fit.learning_rate,
             prior=self.prior,
             X=None if self.prior is None else np.asarray(fit.X.X_, dtype=np.float64),

@@ -43,7 +43,7 @@ class RowsInBlocks:
     def __init__(self, state: TrainingState, labels: np.ndarray | None, y: np.ndarray | None) -> None:
         self.state = state
         self.by_label = labels is not None
-        if labels is not None:
+        if labels is not None and y is not None:
             self._order = np.argsort(labels)
             self._sorted = labels[self._order]
             self._y = y
@@ -85,7 +85,7 @@ class RowsInBlocks:
             kept = kept[rows] if len(kept) else kept
             offset = offset[0][rows] if len(offset) else _NO_OFFSET
             noise = noise[rows] if len(noise) else noise
-            y = self._y[rows]  # type: ignore[index]
+            y = self._y[rows]
         else:
             stage, first = self._stage_and_row(targets)
             end = first + len(targets)
@@ -146,7 +146,8 @@ class RowsInBlocks:
         y = np.concatenate([block[1] for block in census])
         weight = np.concatenate([block[2] for block in census])
         if self.by_label:
-            y = self._y[self._rows_of(y.astype(np.float32))]  # type: ignore[index]
+            rows, first = np.unique(self._rows_of(y.astype(np.float32)), return_index=True)
+            y, weight = self._y[rows], weight[first]
         self._census = []
         self.state.loss.check_labels(y)
         return float(self.state.loss.start(y, weight)[0]) if self.state.with_start else 0.0

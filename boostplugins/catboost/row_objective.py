@@ -47,7 +47,7 @@ class _RowByRow:
     def _turn(self, call: int) -> None:
         """Make the lists of the pass that begins with this call."""
         state = self.state
-        stage = Stream.STRUCTURE if call < state.n_rows else Stream.LEAVES
+        stage = Stream.STRUCTURE if call < state.structure_rows else Stream.LEAVES
         outputs = range(state.loss.n_outputs)
         if state.noise_size > 0:
             noise = np.stack([state.noise(stage, output) for output in outputs], axis=1)
@@ -75,7 +75,7 @@ class _RowByRow:
         return self._direction(label, raw, weight * self._gain[row], noise), None
 
     def _first_tree(self, row: int, call: int, label: float, weight: float) -> _Row:
-        if call < self.state.n_rows:
+        if call < self.state.structure_rows:
             self._labels[row], self._weights[row] = label, weight
             return [0.0] * self.state.loss.n_outputs, None
         if self._start is None:
@@ -142,7 +142,7 @@ class RowsByNumber(_RowByRow, MultiTargetCustomObjective):
         """
         state = self.state
         call = next(self._calls) if self._iteration == state.iteration else self._restart()
-        if state.iteration and (call >= state.n_rows) != (self._stage == Stream.LEAVES):
+        if state.iteration and (call >= state.structure_rows) != (self._stage == Stream.LEAVES):
             with state.lock:
                 self._turn(call)
         row = int(targets[1])

@@ -39,6 +39,8 @@ class TrainingState:
         Seed of the noise.
     n_rows : int
         Training rows.
+    structure_rows : int
+        Rows asked for before a tree's splits are chosen.
     learning_rate : float
         Step eps.
     prior : FittedPrior or None
@@ -55,6 +57,7 @@ class TrainingState:
     noise_size: float
     seed: int
     n_rows: int
+    structure_rows: int
     learning_rate: float
     prior: FittedPrior | None = None
     X: np.ndarray | None = None
@@ -132,7 +135,7 @@ class TrainingState:
             Stage of the call: structure first, then leaves.
         """
         with self.lock:
-            stage = Stream.STRUCTURE if self.seen < self.n_rows else Stream.LEAVES
+            stage = Stream.STRUCTURE if self.seen < self.structure_rows else Stream.LEAVES
             self.seen += count
         return stage
 
