@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 _TELLING = 5  # rounds that all get worse from the first before the direction is doubted
 
@@ -81,9 +82,9 @@ class BestRound:
         if len(values) < _TELLING or self.best_iteration != 0:
             return
         sign = -1.0 if self.maximize else 1.0
-        if all(sign * (after - before) > 0 for before, after in zip(values, values[1:])):
+        if all(sign * (after - before) > 0 for before, after in pairwise(values)):
             warnings.warn(
-                f"{self.name} got worse in every round from the first; is maximize={self.maximize} its direction?",
+                f"{self.name} got worse in every round from the first; is maximize={self.maximize} right?",
                 UserWarning,
                 stacklevel=3,
             )

@@ -243,6 +243,9 @@ class CyclicalSGLB:
         guarded.before_training()
         try:
             model.fit(X, y, callbacks=[self.callback(), guarded], **options)
+        except Exception:
+            guarded.reraise()  # what a callback raised tells more than what CatBoost made of it
+            raise
         finally:
             guarded.after_training()
         guarded.reraise()
@@ -347,8 +350,8 @@ class ChainMetadata(dict[str, str]):
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> dict[str, str]:
         fit = find_fit()
-        if fit is None:
-            return type(self)(self.chain)
+        if fit is None:  # `clone` compares parameters by identity
+            return self
         return {METADATA_KEY: json.dumps(self.chain.to_dict(self.chain._settled(fit, memo)))}
 
     def __reduce__(self) -> tuple[Any, ...]:
