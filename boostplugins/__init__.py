@@ -14,6 +14,7 @@ _PUBLIC = {
     "Constant": "schedules",
     "CosineCycle": "schedules",
     "NoMask": "masks",
+    "RandomPrior": "priors",
     "Uncertainty": "uncertainty",
     "Predictive": "predictive",
     "VirtualEnsemble": "virtual_ensemble",
