@@ -6,11 +6,9 @@ import numpy as np
 
 from boostplugins.families import Family
 from boostplugins.families._crps import sum_over_integers
+from boostplugins.families._invert import halve_integers, invert
 from boostplugins.families.normal import Normal, absolute_normal
 
-_MAX_STEPS = 200
-# Width at which a root search stops, relative to the root and to its first bracket.
-_RELATIVE = 4.0 * float(np.finfo(float).eps)
 _BLOCK = 2_000_000  # pairwise terms held at a time
 _TAIL = 1e-9
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -20,9 +18,7 @@ _PANEL_NODES, _PANEL_WEIGHTS = 0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS
 def mixture_ppf(family: Family, theta: np.ndarray, weights: np.ndarray | None, q: np.ndarray) -> np.ndarray:
     """Quantiles of mixtures by a safeguarded root search, all rows at once.
 
-    The root lies between the least and the greatest member quantile. Each step tries the secant
-    through the bracket's ends (with the Illinois weighting of a stale end) and falls back to
-    halving wherever a bracket failed to shrink by half in two steps.
+    The root lies between the least and the greatest member quantile.
 
     Parameters
     ----------
@@ -46,81 +42,19 @@ def mixture_ppf(family: Family, theta: np.ndarray, weights: np.ndarray | None, q
     if weights is not None:
         ends = ends[:, weights > 0]
     low, high = ends.min(axis=1), ends.max(axis=1)
-    if family.discrete:
-        return _discrete_ppf(family, theta, weights, q, low, high)
     root = low.copy()
     rows = np.flatnonzero(np.isfinite(low) & np.isfinite(high) & (high > low))
-    if len(rows):
-        root[rows] = _search(family, theta[rows], weights, q[rows], low[rows], high[rows])
+    if not len(rows):
+        return root
+
+    def cdf(x: np.ndarray, i: np.ndarray) -> np.ndarray:
+        return np.average(family.cdf(x[:, None], theta[rows[i]]), axis=1, weights=weights)
+
+    if family.discrete:
+        root[rows] = halve_integers(cdf, q[rows], low[rows] - 1.0, high[rows])
+    else:
+        root[rows] = invert(cdf, q[rows], low[rows], high[rows])
     return root
-
-
-def _cdf(family: Family, theta: np.ndarray, weights: np.ndarray | None, y: np.ndarray) -> np.ndarray:
-    return np.average(family.cdf(y[:, None], theta), axis=1, weights=weights)
-
-
-def _search(
-    family: Family,
-    theta: np.ndarray,
-    weights: np.ndarray | None,
-    q: np.ndarray,
-    a: np.ndarray,
-    b: np.ndarray,
-) -> np.ndarray:
-    a, b = a.copy(), b.copy()
-    root = 0.5 * (a + b)
-    fa = _cdf(family, theta, weights, a) - q
-    fb = _cdf(family, theta, weights, b) - q
-    # Rounding can leave both ends on one side; the nearer end is then the answer.
-    active = np.flatnonzero((fa < 0) & (fb > 0))
-    root = np.where(fa >= 0, a, np.where(fb <= 0, b, root))
-    width = b - a
-    side = np.zeros(len(q), dtype=np.int8)
-    for step in range(_MAX_STEPS):
-        if not len(active):
-            break
-        i = active
-        with np.errstate(all="ignore"):
-            x = b[i] - fb[i] * (b[i] - a[i]) / (fb[i] - fa[i])
-        middle = 0.5 * (a[i] + b[i])
-        halve = (step % 3 == 2) & (b[i] - a[i] > 0.5 * width[i])
-        x = np.where(halve | ~((x > a[i]) & (x < b[i])), middle, x)
-        if step % 3 == 2:
-            width[i] = b[i] - a[i]
-        fx = _cdf(family, theta[i], weights, x) - q[i]
-        up = fx > 0
-        # Illinois: an end kept twice in a row counts half, so that the secant moves off it.
-        fa[i] = np.where(up, np.where(side[i] == 1, 0.5 * fa[i], fa[i]), fx)
-        fb[i] = np.where(up, fx, np.where(side[i] == -1, 0.5 * fb[i], fb[i]))
-        a[i], b[i] = np.where(up, a[i], x), np.where(up, x, b[i])
-        side[i] = np.where(up, 1, -1)
-        root[i] = x
-        small = b[i] - a[i] <= _RELATIVE * np.maximum(np.abs(a[i]), np.abs(b[i]))
-        active = i[~(small | (fx == 0))]
-    return root
-
-
-def _discrete_ppf(
-    family: Family,
-    theta: np.ndarray,
-    weights: np.ndarray | None,
-    q: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-) -> np.ndarray:
-    """Least whole number whose cdf reaches q, by halving."""
-    low, high = low - 1.0, high.copy()
-    for _ in range(1100):
-        open_rows = np.flatnonzero(high - low > 1.0)
-        if not len(open_rows):
-            break
-        middle = np.floor(0.5 * (low[open_rows] + high[open_rows]))
-        enough = _cdf(family, theta[open_rows], weights, middle) >= q[open_rows]
-        stuck = (middle == low[open_rows]) | (middle == high[open_rows])
-        middle = np.where(stuck, low[open_rows] + 1.0, middle)
-        high[open_rows] = np.where(enough | stuck, middle, high[open_rows])
-        low[open_rows] = np.where(enough | stuck, low[open_rows], middle)
-    return high
 
 
 def mixture_crps(family: Family, theta: np.ndarray, weights: np.ndarray | None, y: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ _MOST_TERMS = 4096
 
 class _Distribution(Protocol):
     discrete: bool
+    atoms: tuple[float, ...]
 
     def cdf(self, y: Any, theta: Any) -> np.ndarray: ...
 
@@ -34,7 +35,7 @@ def numeric_crps(family: _Distribution, y: ArrayLike, theta: ArrayLike) -> np.nd
     .. math:: \int (F(x) - 1\{x \ge y\})^2 dx
               = 2 \int_0^1 (1\{y < F^{-1}(q)\} - q)\,(F^{-1}(q) - y)\, dq
 
-    Continuous families use the quantile form, cut at F(y) and stretched at all ends;
+    Others than discrete families use the quantile form, cut at F(y) and around point masses;
     discrete ones a sum over whole numbers.
 
     Parameters
@@ -55,13 +56,20 @@ def numeric_crps(family: _Distribution, y: ArrayLike, theta: ArrayLike) -> np.nd
     y, _ = np.broadcast_arrays(np.asarray(y, dtype=np.float64), theta[..., 0])
     if family.discrete:
         return _discrete(family, y, theta)
-    u = np.clip(family.cdf(y, theta), 0.0, 1.0)[..., None]
-    spread, middle = theta[..., None, :], y[..., None]
-    below = np.maximum(u * _STEP, 1e-300)
-    left = _SLOPE * below * (middle - family.ppf(below, spread)) * u
-    above = np.minimum(u + (1.0 - u) * _STEP, 1.0 - 1e-16)
-    right = _SLOPE * (1.0 - u) * (1.0 - _STEP) * (family.ppf(above, spread) - middle) * (1.0 - u)
-    return 2.0 * np.maximum((left + right).sum(axis=-1), 0.0)
+    marks = [np.zeros(y.shape), np.clip(family.cdf(y, theta), 0.0, 1.0), np.ones(y.shape)]
+    for atom in family.atoms:
+        marks += [family.cdf(np.nextafter(atom, -np.inf), theta), family.cdf(atom, theta)]
+    edges = np.sort(np.stack([np.broadcast_to(mark, y.shape) for mark in marks], axis=-1), axis=-1)
+    total = np.zeros(y.shape)
+    for j in range(edges.shape[-1] - 1):
+        left, width = edges[..., j, None], np.diff(edges[..., j : j + 2])
+        q = np.clip(left + width * _STEP, 1e-300, 1.0 - 1e-16)
+        gap = family.ppf(q, theta[..., None, :]) - y[..., None]
+        # At atoms a quantile may equal y: the gap is 0 there and either side will do.
+        above = left >= marks[1][..., None]
+        rest = np.where(above, 1.0 - left - width * _STEP, -q)
+        total += (_SLOPE * width * rest * gap).sum(axis=-1)
+    return 2.0 * np.maximum(total, 0.0)
 
 
 def _discrete(family: _Distribution, y: np.ndarray, theta: np.ndarray) -> np.ndarray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,8 @@ class Family(ABC):
         Whether responses are class numbers.
     locations, scales : tuple of int
         Parameters that follow ``y -> a y + b`` as ``a p + b`` and as ``a p``; see `rescale`.
+    atoms : tuple of float
+        Point masses of a distribution that is otherwise continuous.
     fisher_exact : bool
         Whether `score_and_fisher` gives the exact Fisher information, not a positive stand-in.
     """
@@ -109,6 +112,7 @@ class Family(ABC):
     classification: bool = False
     locations: tuple[int, ...] = ()
     scales: tuple[int, ...] = ()
+    atoms: tuple[float, ...] = ()
     fisher_exact: bool = True
 
     @property
@@ -344,6 +348,42 @@ class Family(ABC):
             Probabilities.
         """
 
+    def log_cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
+        """Logarithm of `cdf`.
+
+        Parameters
+        ----------
+        y : array-like
+            Limits.
+        theta : array-like of shape (..., K)
+            Parameters.
+
+        Returns
+        -------
+        ndarray
+            Log probabilities.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.cdf(y, theta))
+
+    def log_sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
+        """Logarithm of `sf`.
+
+        Parameters
+        ----------
+        y : array-like
+            Limits.
+        theta : array-like of shape (..., K)
+            Parameters.
+
+        Returns
+        -------
+        ndarray
+            Log probabilities.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.sf(y, theta))
+
     def sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         """Probability of a response above `y`.
 
@@ -471,13 +511,42 @@ class Family(ABC):
         dict
             JSON-ready; `family_from_dict` reads it.
         """
-        from dataclasses import fields
-
         held: dict[str, Any] = {"name": self.name}
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             held[field.name] = value.to_dict() if isinstance(value, Family) else value
         return held
+
+
+def run(
+    family: Family, kernel: Callable[..., None], y: np.ndarray, raw: np.ndarray, *constants: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Call a compiled kernel on raw scores clipped by the links.
+
+    Parameters
+    ----------
+    family : Family
+        Whose links clip.
+    kernel : callable
+        ``kernel(y, raw, score, fisher, *constants)`` filling `score` and `fisher`.
+    y : ndarray of shape (n_samples,)
+        Responses.
+    raw : ndarray of shape (n_samples, K)
+        Raw scores.
+    *constants : object
+        Settings of the family.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_samples, K)
+        Score and Fisher information, the latter above a floor.
+    """
+    clipped = np.empty(raw.shape)
+    for k, link in enumerate(family.links):
+        np.clip(raw[:, k], link.low, link.high, out=clipped[:, k])
+    score, fisher = np.empty(raw.shape), np.empty(raw.shape)
+    kernel(np.ascontiguousarray(y, dtype=np.float64), clipped, score, fisher, *constants)
+    return score, np.maximum(fisher, FISHER_FLOOR, out=fisher)
 
 
 def columns(theta: ArrayLike) -> list[np.ndarray]:
@@ -495,6 +564,10 @@ def columns(theta: ArrayLike) -> list[np.ndarray]:
     """
     theta = np.asarray(theta, dtype=np.float64)
     return [theta[..., k] for k in range(theta.shape[-1])]
+
+
+# Extreme responses and parameters may overflow to the right infinity; that is no news to report.
+quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
 
 
 def spread(y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:

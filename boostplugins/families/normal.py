@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from boostplugins._jit import njit
-from boostplugins.families.base import Family, columns, spread
-from boostplugins.links import LOG_LIMIT, Identity, Log
+from boostplugins.families.base import Family, columns, quiet, run, spread
+from boostplugins.links import Identity, Log
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -40,9 +40,7 @@ class Normal(Family):
     scales = (1,)
 
     def score_and_fisher(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        score, fisher = np.empty(raw.shape), np.empty(raw.shape)
-        _kernel(y, raw, score, fisher, LOG_LIMIT)
-        return score, fisher
+        return run(self, _kernel, y, raw)
 
     def init(
         self, y: np.ndarray, weight: np.ndarray | None = None, offset: np.ndarray | None = None
@@ -52,6 +50,7 @@ class Normal(Family):
         mean, sd = spread(y, np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64))
         return np.array([mean, math.log(sd)])
 
+    @quiet
     def log_pdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma = columns(theta)
         return -np.log(sigma) - _HALF_LOG_2PI - 0.5 * ((np.asarray(y) - mu) / sigma) ** 2
@@ -86,6 +85,7 @@ class Normal(Family):
         mu, sigma = columns(theta)
         return mu[..., None] + sigma[..., None] * rng.standard_normal((*mu.shape, size))
 
+    @quiet
     def crps(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma = columns(theta)
         z = (np.asarray(y) - mu) / sigma
@@ -109,10 +109,9 @@ def absolute_normal(z: np.ndarray) -> np.ndarray:
 
 
 @njit
-def _kernel(y, raw, score, fisher, limit):  # type: ignore[no-untyped-def]
+def _kernel(y, raw, score, fisher):  # type: ignore[no-untyped-def]
     for i in range(len(y)):
-        log_sigma = min(max(raw[i, 1], -limit), limit)
-        inverse = math.exp(-log_sigma)
+        inverse = math.exp(-raw[i, 1])
         z = (y[i] - raw[i, 0]) * inverse
         score[i, 0] = z * inverse
         score[i, 1] = z * z - 1.0
