@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,10 +16,19 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from boostplugins._files import read_archive, write_archive
 from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
-from boostplugins.losses import Logistic, Loss, NormalLikelihood, Softmax, SquaredError, get_loss
+from boostplugins.losses import (
+    Logistic,
+    Loss,
+    NormalLikelihood,
+    Softmax,
+    SquaredError,
+    get_loss,
+    loss_from_dict,
+)
 from boostplugins.masks import NoMask, RowMask
 from boostplugins.schedules import CosineCycle, GradientSchedule
 from boostplugins.uncertainty import Uncertainty
@@ -111,8 +121,8 @@ class _SGLB(BaseEstimator):
             cycle = getattr(schedule, "length", 1)
             if self.early_stopping_rounds < cycle:
                 raise ValueError(
-                    f"early_stopping_rounds must be at least a cycle ({cycle}), since the score falls and rises "
-                    f"within each, got {self.early_stopping_rounds}"
+                    f"early_stopping_rounds must be at least a cycle ({cycle}), since the score falls and "
+                    f"rises within each, got {self.early_stopping_rounds}"
                 )
         return {
             "schedule": schedule,
@@ -200,6 +210,67 @@ class _SGLB(BaseEstimator):
         """Members of the ensemble, over all chains."""
         check_is_fitted(self, "models_")
         return sum(len(ensemble.ends) for ensemble in self._ensembles()) or 1
+
+    @property
+    def n_iterations_(self) -> int:
+        """Iterations of the first chain, fewer than `n_estimators` after early stopping."""
+        check_is_fitted(self, "models_")
+        return self._trainer.reader(self.models_[0]).n_iterations if self.models_ else 0
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator: the boosters' own formats and JSON, no executable code.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write; it is replaced as a whole or not at all.
+        """
+        check_is_fitted(self, "models_")
+        state = {
+            "constant": self.constant_.tolist(),
+            "loss": self.loss_.to_dict(),
+            "categorical": self.categorical_features_,
+            "n_features": self.n_features_in_,
+            "names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
+            "booster": self.booster,
+        }
+        if hasattr(self, "classes_"):
+            state |= {"classes": self.classes_.tolist(), "class_type": self.classes_.dtype.str}
+        parts = [self._trainer.dump(model) for model in self.models_]
+        write_archive(path, type(self).__name__, state, parts)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a fitted estimator.
+
+        Parameters
+        ----------
+        path : str or Path
+            File that `save` wrote.
+
+        Returns
+        -------
+        Self
+            An estimator that predicts; settings of training are at their defaults.
+
+        Raises
+        ------
+        ValueError
+            For a file that is no saved model, or another estimator's.
+        """
+        state, parts = read_archive(path, cls.__name__)
+        model = cls(booster=state["booster"])
+        model.constant_ = np.array(state["constant"])
+        model.loss_ = loss_from_dict(state["loss"])
+        model.categorical_features_ = list(state["categorical"])
+        model.n_features_in_ = int(state["n_features"])
+        if state["names"]:
+            model.feature_names_in_ = np.array(state["names"], dtype=object)
+        if "classes" in state:
+            kind = state["class_type"]
+            model.classes_ = np.array(state["classes"], dtype=object if kind == "|O" else kind)
+        model.models_ = [model._trainer.restore(part) for part in parts]
+        return model
 
     def members(self, X: Any) -> np.ndarray:
         """Read the raw scores of every member of every chain.
