@@ -1,0 +1,84 @@
+"""The chain's clock: makes every iteration ready before LightGBM asks for its gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lightgbm import Booster
+
+from boostplugins.lightgbm.settings import find
+from boostplugins.lightgbm.state import TrainingState, sessions
+
+if TYPE_CHECKING:
+    from boostplugins.lightgbm.chain import CyclicalSGLB
+
+
+class ChainCallback:
+    """Clock of a chain, for ``callbacks=[...]`` of ``lgb.train``, ``lgb.cv`` or ``fit``.
+
+    It holds no state: each fit has its own, so one object may serve many fits, also at the same time.
+
+    Parameters
+    ----------
+    chain : CyclicalSGLB
+        The chain whose fits this clock drives.
+    """
+
+    before_iteration = True
+
+    def __init__(self, chain: CyclicalSGLB) -> None:
+        self.chain = chain
+        self.order = 1000  # after every callback that resets parameters
+
+    def __call__(self, env: Any) -> None:
+        """Make an iteration ready.
+
+        Parameters
+        ----------
+        env : CallbackEnv
+            LightGBM's environment.
+        """
+        boosters = env.model.boosters if hasattr(env.model, "boosters") else [env.model]
+        if env.iteration == env.begin_iteration:
+            sessions.forget_finished()
+        for booster in boosters:
+            state = sessions.states.get(booster)
+            if state is None:
+                steps = env.end_iteration - env.begin_iteration
+                state = TrainingState(self.chain, booster, env.params, steps)
+                sessions.states[booster] = state
+            rate = float(find(env.params, "learning_rate"))
+            if rate != state.learning_rate:
+                raise ValueError(
+                    f"learning_rate must stay as it is, {state.learning_rate:g}, got {rate:g} in iteration "
+                    f"{env.iteration}: the noise of a chain goes by it; drop reset_parameter"
+                )
+            state.arm(state.begin + env.iteration - env.begin_iteration)
+            booster.update = _Update(booster, state)
+
+
+class _Update:
+    """Stands in for ``booster.update`` once, and finishes the iteration after it."""
+
+    def __init__(self, booster: Booster, state: TrainingState) -> None:
+        self._booster = booster
+        self._state = state
+
+    def __call__(self, train_set: Any = None, fobj: Any = None) -> bool:
+        booster, state = self._booster, self._state
+        vars(booster).pop("update", None)
+        # The scikit-learn interface wraps the objective.
+        objective = getattr(fobj, "func", fobj)
+        if objective != state.chain:
+            state.armed = False
+            raise ValueError(
+                f"objective must be the chain whose clock is among the callbacks, got {objective!r}; train with "
+                '{"objective": chain} and callbacks=[chain.callback()]'
+            )
+        before = booster.current_iteration()
+        try:
+            stopped = booster.update(train_set=train_set, fobj=fobj)
+        finally:
+            state.armed = False
+        state.after_update(booster, booster.current_iteration() > before)
+        return stopped

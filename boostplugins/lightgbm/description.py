@@ -1,0 +1,64 @@
+"""The chain's description inside a LightGBM model.
+
+A LightGBM model keeps its training parameters in its text, through saving, loading, copying and
+pickling. One of them, the path of a data file for the command line, means nothing to a model
+trained from Python: it holds the description, as compressed JSON in base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from typing import Any
+
+from lightgbm import Booster
+
+_PARAMETER = "data"
+_MARK = "boostplugins-"
+
+
+def write_description(booster: Booster, description: dict[str, Any]) -> None:
+    """Store a description in a booster that is being trained.
+
+    Parameters
+    ----------
+    booster : Booster
+        The booster.
+    description : dict
+        JSON-ready description.
+    """
+    packed = zlib.compress(json.dumps(description).encode(), level=9)
+    booster.reset_parameter({_PARAMETER: _MARK + base64.urlsafe_b64encode(packed).decode().rstrip("=")})
+
+
+def read_description(booster: Booster) -> dict[str, Any] | None:
+    """Read the description that a booster carries.
+
+    Parameters
+    ----------
+    booster : Booster
+        Trained or loaded booster.
+
+    Returns
+    -------
+    dict or None
+        The description; None where the booster carries none.
+
+    Raises
+    ------
+    ValueError
+        For a description that was damaged.
+    """
+    text = (booster.params or {}).get(_PARAMETER)
+    if isinstance(text, (list, tuple)):
+        text = text[0] if text else None
+    if not isinstance(text, str) or not text.startswith(_MARK):
+        return None
+    body = text[len(_MARK) :]
+    try:
+        packed = base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
+        return json.loads(zlib.decompress(packed))
+    except (binascii.Error, zlib.error, ValueError) as error:
+        raise ValueError(f"the description of the chain in the model is damaged: {error}") from None

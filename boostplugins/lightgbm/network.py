@@ -1,0 +1,59 @@
+"""Row numbers on several machines: every machine of a LightGBM network has a range of its own."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from boostplugins.lightgbm.settings import find
+
+# Rows that a machine may hold. Ranges start at multiples, so that masks and noise are unique over
+# all machines without any of them knowing how many rows the others have.
+_ROWS_PER_MACHINE = 2**40
+
+
+def first_row(params: dict[str, Any]) -> tuple[int, bool]:
+    """Give the number of this machine's first row.
+
+    Parameters
+    ----------
+    params : dict
+        LightGBM's parameters.
+
+    Returns
+    -------
+    first_row : int
+        Number of the first row.
+    distributed : bool
+        Whether there are other machines.
+
+    Raises
+    ------
+    ValueError
+        Where this machine cannot be told from the others.
+    """
+    machines = find(params, "machines")
+    if int(find(params, "num_machines")) < 2 or not machines:
+        return 0, False
+    names = machines.split(",") if isinstance(machines, str) else list(machines)
+    port = str(find(params, "local_listen_port"))
+    mine = [rank for rank, name in enumerate(names) if name.strip().rsplit(":", 1)[-1] == port]
+    if len(mine) > 1:
+        here = _addresses()
+        mine = [rank for rank in mine if names[rank].strip().rsplit(":", 1)[0] in here]
+    if len(mine) != 1:
+        raise ValueError(
+            f"machines must name this machine once (port {port}), got {names}: its rows need numbers of "
+            "their own; give each machine a port of its own"
+        )
+    return mine[0] * _ROWS_PER_MACHINE, True
+
+
+def _addresses() -> set[str]:
+    name = socket.gethostname()
+    found = {name, "localhost", "127.0.0.1"}
+    try:
+        found |= {str(entry[4][0]) for entry in socket.getaddrinfo(name, None)}
+    except OSError:
+        pass
+    return found

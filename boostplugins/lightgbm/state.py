@@ -1,0 +1,429 @@
+"""State of one fit: its clock, and what one iteration of the chain needs of every row.
+
+LightGBM holds scores G in units that make the shrinkage of the whole model unnecessary: the chain's
+state is F_t = s_t G_t with s_t = (1 - gamma eps)^(t - T), so that s_T = 1 and the finished model
+predicts F_T as it is. Then F_{t+1} = (1 - gamma eps) F_t + eps h is G_{t+1} = G_t + eps h / s_{t+1}:
+the directions are divided by s_{t+1}, LightGBM's learning rate stays eps.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from lightgbm import Booster, Dataset
+
+from boostplugins._validation import check_target, check_weight
+from boostplugins.lightgbm.description import write_description
+from boostplugins.lightgbm.leaves import LeafDraws
+from boostplugins.lightgbm.network import first_row
+from boostplugins.lightgbm.settings import check_settings, find
+from boostplugins.losses import Loss, SquaredError
+from boostplugins.losses.kernels import Rows, Step, all_outputs
+from boostplugins.noise import Stream, normals
+
+if TYPE_CHECKING:
+    from boostplugins.lightgbm.chain import CyclicalSGLB
+
+_NO_WEIGHT = np.empty(0, dtype=np.float32)
+_NO_MASK = np.empty(0, dtype=np.bool_)
+
+
+class TrainingState:
+    """What changes while a chain is trained; made anew for each fit.
+
+    Parameters
+    ----------
+    chain : CyclicalSGLB
+        The chain.
+    booster : Booster
+        Booster of the fit, before its first iteration.
+    params : dict
+        LightGBM's parameters.
+    n_iterations : int
+        Iterations of this fit.
+    """
+
+    def __init__(
+        self, chain: CyclicalSGLB, booster: Booster, params: dict[str, Any], n_iterations: int
+    ) -> None:
+        data: Dataset = booster.train_set
+        self.chain = chain
+        self._booster = weakref.ref(booster)
+        self.n_rows = int(data.num_data())
+        self.y = np.asarray(data.get_label())
+        weight = data.get_weight()
+        self.weight = _NO_WEIGHT if weight is None else np.asarray(weight)
+        y = check_target(self.y, "label")
+        weights = check_weight(weight, self.n_rows, "weight")
+        chain.loss.check_labels(y)
+        self.begin = int(booster.current_iteration())
+        self.total = self.begin + n_iterations
+        self.learning_rate = float(find(params, "learning_rate"))
+        self.first_row, distributed = first_row(params)
+        self.loss = self._ready_loss(y, weights, data, distributed)
+        self._check(params, booster, data, distributed)
+        self._decay = math.log1p(-chain.shrink * self.learning_rate)
+        self.start = self._start(y, weights, data, distributed)
+        self.noise_size = 0.0
+        if chain.noise == "objective" and chain.temperature != math.inf:
+            self.noise_size = math.sqrt(2.0 / (self.learning_rate * chain.temperature))
+        shape = (self.loss.n_outputs, self.n_rows)
+        self._out = np.empty(shape, dtype=np.float32)
+        self._curvature = np.ones(shape, dtype=np.float32)
+        if len(self.weight):
+            self._curvature[:] = self.weight
+        self._sigma = float(self.loss.noise_scale(np.zeros((1, self.loss.n_outputs)))[0, 0])
+        self.features = None if chain.prior is None else _features(data)
+        self._offset = np.empty((self.loss.n_outputs, 0))
+        self._cycle = -1
+        self.iteration = self.begin
+        self.armed = False
+        self.skipped: list[int] = []
+        independent = chain.leaf_noise == "independent" and self.noise_size > 0
+        self.leaves = LeafDraws(self) if independent else None
+        write_description(booster, self.description())
+
+    def _check(self, params: dict[str, Any], booster: Booster, data: Dataset, distributed: bool) -> None:
+        chain = self.chain
+        steps = self.total - self.begin
+        check_settings(
+            params,
+            self.loss.n_outputs,
+            chain.noise != "none" and chain.temperature != math.inf,
+            chain.shrink * self.learning_rate * steps,
+            _has_categories(data),
+            bool(booster.valid_sets),
+        )
+        if chain.shrink * self.learning_rate >= 1.0:
+            raise ValueError(
+                f"shrink * learning_rate must be < 1, got {chain.shrink * self.learning_rate:g}: the model "
+                "would change its sign every iteration"
+            )
+        if chain.shrink > 0 and (self.begin or _has_start(data)):
+            raise ValueError(
+                "init_model and init_score cannot go with shrink > 0, which would not reach them; use shrink=0"
+            )
+        if chain.leaf_noise == "independent":
+            if distributed:
+                raise ValueError('leaf_noise must be "shared" on several machines: leaf sums are not shared')
+            if find(params, "boosting") == "dart":
+                raise ValueError('leaf_noise must be "shared" with boosting="dart", which rewrites trees')
+
+    def _ready_loss(
+        self, y: np.ndarray, weight: np.ndarray | None, data: Dataset, distributed: bool
+    ) -> Loss:
+        loss = self.chain.loss
+        if distributed and self.chain.start is None:
+            raise ValueError(
+                "a chain on several machines needs the start value of all rows, not of its own; train "
+                "with chain.distributed(y, sample_weight) in place of chain"
+            )
+        if isinstance(loss, SquaredError) and loss.noise_variance is None:
+            from boostplugins.lightgbm.noise_variance import held_out_variance
+
+            return loss.with_noise_variance(held_out_variance(data))
+        return loss.ready(y, weight)
+
+    def _start(
+        self, y: np.ndarray, weight: np.ndarray | None, data: Dataset, distributed: bool
+    ) -> np.ndarray:
+        if self.begin or _has_start(data):
+            return np.zeros(self.loss.n_outputs)
+        if self.chain.start is not None:
+            return np.asarray(self.chain.start, dtype=np.float64)
+        return np.asarray(self.loss.start(y, weight), dtype=np.float64)
+
+    @property
+    def booster(self) -> Booster | None:
+        """Booster of the fit while it lives."""
+        return self._booster()
+
+    def description(self) -> dict[str, Any]:
+        """Describe the chain as trained.
+
+        Returns
+        -------
+        dict
+            The chain's description, with what a reader of the trees needs.
+        """
+        return self.chain.to_dict(self.loss) | {
+            "learning_rate": self.learning_rate,
+            "iterations": self.total,
+            "skipped": self.skipped,
+        }
+
+    def scale(self, iteration: int) -> float:
+        """Give the factor s of the scores.
+
+        Parameters
+        ----------
+        iteration : int
+            Iterations done.
+
+        Returns
+        -------
+        float
+            F = s G.
+        """
+        return math.exp(self._decay * (iteration - self.total))
+
+    def shift(self, iteration: int) -> np.ndarray:
+        """Give what is left of the start value.
+
+        Parameters
+        ----------
+        iteration : int
+            Iterations done.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs,)
+            Start value times the shrinkage that it met.
+        """
+        return self.start * math.exp(self._decay * (iteration - self.begin))
+
+    def arm(self, iteration: int) -> None:
+        """Make an iteration ready; the objective may be called once.
+
+        Parameters
+        ----------
+        iteration : int
+            Number of the iteration, over the whole chain.
+        """
+        chain = self.chain
+        self.iteration, self.armed = iteration, True
+        cycle = chain.schedule.cycle(iteration)
+        if cycle != self._cycle:
+            self._mask_of_cycle = chain.mask.rows(cycle, self.n_rows, self.first_row)
+            if self.features is not None:
+                values = chain.prior.values(cycle, self.features, self.loss.n_outputs)  # type: ignore[union-attr]
+                self._offset = np.ascontiguousarray(values.T)
+            self._cycle = cycle
+        exploring = chain.schedule.exploring(iteration) and self._mask_of_cycle is not None
+        self._kept = self._mask_of_cycle if exploring else _NO_MASK
+
+    def step(self, stream: int) -> Step:
+        """Describe the iteration to the compiled pass.
+
+        Parameters
+        ----------
+        stream : int
+            Draws to use, a `Stream`.
+
+        Returns
+        -------
+        Step
+            Gain, noise, scale and place of the draws.
+        """
+        return Step(
+            gain=float(self.chain.schedule.scale(self.iteration)),
+            size=self.noise_size,
+            sigma=self._sigma,
+            scale=self.scale(self.iteration),
+            factor=-1.0 / self.scale(self.iteration + 1),
+            seed=self.chain.random_state,
+            iteration=self.iteration,
+            stream=int(stream),
+            first_row=self.first_row,
+        )
+
+    def gradients(self, scores: np.ndarray, stream: int = Stream.STRUCTURE) -> tuple[np.ndarray, np.ndarray]:
+        """Compute what LightGBM fits its trees to.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_outputs, n_rows)
+            LightGBM's scores G, without the start.
+        stream : int, default=Stream.STRUCTURE
+            Draws to use.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_outputs, n_rows), dtype float32
+            Upward directions in LightGBM's units.
+        curvature : ndarray of shape (n_outputs, n_rows), dtype float32
+            Weights of the rows.
+        """
+        step = self.step(stream)
+        shift = self.shift(self.iteration)
+        if self.loss.kernel is not None:
+            rows = Rows(self.y, self.weight, self._kept, shift, self._offset)
+            all_outputs(self.loss.kernel, step, rows, scores, self._out)
+        else:
+            self._any_loss(step, scores, shift)
+        if not np.isfinite(self._out).all():
+            bad = int((~np.isfinite(self._out)).any(axis=0).sum())
+            raise ValueError(
+                f"direction of the {self.loss.name} loss must be finite, got NaN or infinity in {bad} of "
+                f"{self.n_rows} rows at iteration {self.iteration}"
+            )
+        return self._out, self._curvature
+
+    def _any_loss(self, step: Step, scores: np.ndarray, shift: np.ndarray) -> None:
+        raw = self._raw(scores, step.scale, shift)
+        d = np.asarray(self.loss.direction(self.y.astype(np.float64), raw))
+        if d.shape != raw.shape:
+            raise ValueError(f"direction of {self.loss.name} must have shape {raw.shape}, got {d.shape}")
+        weight = self.weight.astype(np.float64)[:, None] if len(self.weight) else 1.0
+        d = step.gain * weight * d
+        if len(self._kept):
+            d[~self._kept] = 0.0
+        if step.size > 0:
+            spread = self.loss.noise_scale(raw)
+            for k in range(raw.shape[1]):
+                zeta = normals(step.seed, step.iteration, step.stream, self.n_rows, step.first_row, k)
+                d[:, k] += (np.sqrt(weight) * step.size * spread)[:, k] * zeta
+        self._out[:] = step.factor * d.T
+
+    def _raw(self, scores: np.ndarray, scale: float, shift: np.ndarray) -> np.ndarray:
+        raw = scale * scores.T + shift
+        return raw + self._offset.T if self._offset.shape[1] else raw
+
+    def after_update(self, booster: Booster, grown: bool) -> None:
+        """Finish an iteration: second draw into the leaves, start value into the first trees.
+
+        Parameters
+        ----------
+        booster : Booster
+            Booster of the fit.
+        grown : bool
+            Whether LightGBM kept the iteration's trees.
+        """
+        if not grown:
+            if not self.skipped:
+                warnings.warn(
+                    f"LightGBM found nothing to split in iteration {self.iteration}: too few rows for "
+                    "min_data_in_leaf, or no feature that varies; the state does not move in such iterations",
+                    UserWarning,
+                    stacklevel=4,
+                )
+            self.skipped.append(self.iteration)
+            write_description(booster, self.description())
+        else:
+            self._finish_trees(booster)
+        if self.iteration == self.total - 1:
+            self._out = self._curvature = np.empty((0, 0), dtype=np.float32)
+
+    def _finish_trees(self, booster: Booster) -> None:
+        if self.leaves is not None:
+            self.leaves.redraw(booster)
+        if self.iteration == self.begin and self.start.any():
+            first_tree = (booster.current_iteration() - 1) * self.loss.n_outputs
+            for k, count in enumerate(leaf_counts(booster, booster.current_iteration() - 1)):
+                shift = float(self.start[k]) / self.scale(self.begin)
+                for leaf in range(count):
+                    value = booster.get_leaf_output(first_tree + k, leaf)
+                    booster.set_leaf_output(first_tree + k, leaf, value + shift)
+
+    def raw_scores(self, scores: np.ndarray, features: Any = None) -> np.ndarray:
+        """Turn LightGBM's scores after the iteration into raw scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, n_outputs)
+            LightGBM's scores of any data set.
+        features : ndarray of shape (n, n_features), optional
+            Rows, for the random function.
+
+        Returns
+        -------
+        ndarray of shape (n, n_outputs)
+            Raw scores of the chain.
+        """
+        done = self.iteration + 1
+        raw = self.scale(done) * scores + self.shift(done)
+        if self.chain.prior is not None:
+            raw = raw + self.chain.prior.values(self._cycle, features, self.loss.n_outputs)
+        return raw
+
+
+def leaf_counts(booster: Booster, iteration: int) -> list[int]:
+    """Count the leaves of an iteration's trees.
+
+    Parameters
+    ----------
+    booster : Booster
+        A booster.
+    iteration : int
+        Number of the iteration within it.
+
+    Returns
+    -------
+    list of int
+        Leaves, one number an output.
+    """
+    text = booster.model_to_string(num_iteration=1, start_iteration=iteration)
+    lines = text[: text.index("end of trees")].splitlines()
+    return [int(line.split("=")[1]) for line in lines if line.startswith("num_leaves=")]
+
+
+class _Sessions(threading.local):
+    """Fits in progress in this thread: LightGBM calls objective, metric and callbacks in it."""
+
+    def __init__(self) -> None:
+        self.states: weakref.WeakKeyDictionary[Booster, TrainingState] = weakref.WeakKeyDictionary()
+
+    def forget_finished(self) -> None:
+        """Drop fits whose boosters have given up their data sets."""
+        for booster in [held for held in self.states if not hasattr(held, "train_set")]:
+            del self.states[booster]
+
+
+sessions = _Sessions()
+
+
+def find_state(data: Any, armed: bool) -> TrainingState | None:
+    """Find the fit that calls, by its data set where it is known.
+
+    Parameters
+    ----------
+    data : Dataset or None
+        Training or evaluation set; None in the scikit-learn interface, which does not tell.
+    armed : bool
+        Whether the fit must be waiting for its objective.
+
+    Returns
+    -------
+    TrainingState or None
+        The state of the fit.
+    """
+    latest = None
+    sessions.forget_finished()
+    for booster, state in list(sessions.states.items()):
+        if armed and not state.armed:
+            continue
+        if data is None:
+            latest = state
+        elif booster.train_set is data or any(held is data for held in booster.valid_sets):
+            return state
+    return latest
+
+
+def _has_start(data: Dataset) -> bool:
+    score = data.get_init_score()
+    return score is not None and bool(np.any(score))
+
+
+def _has_categories(data: Dataset) -> bool:
+    if data.pandas_categorical:
+        return True
+    named = data.categorical_feature
+    return named not in (None, "auto", "") and len(named) > 0
+
+
+def _features(data: Dataset) -> np.ndarray:
+    try:
+        rows = data.get_data()
+    except Exception:  # LightGBM's own error: the rows were freed
+        rows = None
+    if rows is None:
+        raise ValueError(
+            "a chain with a prior function needs the rows of its data sets: make them with "
+            "lgb.Dataset(..., free_raw_data=False), or use SGLBRegressor(booster='lightgbm')"
+        )
+    return np.asarray(rows, dtype=np.float64)
