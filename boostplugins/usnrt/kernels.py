@@ -263,11 +263,8 @@ def train_epoch(layout, state, rows, order, batch_size, adam, seed):  # type: ig
 
 
 @njit(error_model="numpy")
-def predict_into(layout, params, work, X, out, seed, step):  # type: ignore[no-untyped-def]
-    """Outputs of all rows of X, a full block at a time, so that a row's value has one computation.
-
-    With step >= 0 hidden units drop out: a pass of Monte Carlo dropout.
-    """
+def predict_into(layout, params, work, X, out):  # type: ignore[no-untyped-def]
+    """Outputs of all rows of X, a full block at a time, so that a row's value has one computation."""
     n, d = X.shape
     block = work.size // layout.sizes.sum()
     for start in range(0, n, block):
@@ -276,8 +273,7 @@ def predict_into(layout, params, work, X, out, seed, step):  # type: ignore[no-u
             for j in range(d):
                 work[i * d + j] = X[start + i, j]
         work[m * d : block * d] = 0  # idle rows of the last block
-        pass_number = -1 if step < 0 else step + start // block
-        place = forward(layout, params, work, block, seed, pass_number)
+        place = forward(layout, params, work, block, 0, -1)
         out[start : start + m] = work[place : place + m]
 
 

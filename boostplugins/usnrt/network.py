@@ -180,17 +180,13 @@ class Network:
     n_inputs: int
     params: np.ndarray
 
-    def predict(self, X: np.ndarray, seed: int = 0, step: int = -1) -> np.ndarray:
+    def predict(self, X: np.ndarray) -> np.ndarray:
         """Compute outputs.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_inputs)
             Inputs, converted to the type of the parameters.
-        seed : int, default=0
-            Seed of the dropout, used where `step` >= 0.
-        step : int, default=-1
-            Number of the first block of a dropout pass; negative means all units stay.
 
         Returns
         -------
@@ -203,8 +199,37 @@ class Network:
         layout = self.spec.layout(self.n_inputs)
         work = np.empty(PREDICT_BLOCK * int(layout.sizes.sum()), dtype=self.params.dtype)
         out = np.empty(len(X), dtype=self.params.dtype)
-        kernels.predict_into(layout, self.params, work, X, out, seed, step)
+        kernels.predict_into(layout, self.params, work, X, out)
         return out
+
+
+def thinned(network: Network, rng: np.random.Generator) -> Network:
+    """Draw a network with hidden units dropped as in training: one draw of Monte Carlo dropout.
+
+    The draw is a function: all rows meet the same units, so a row's value does not depend on its
+    neighbours.
+
+    Parameters
+    ----------
+    network : Network
+        Network trained with ``spec.keep`` < 1.
+    rng : Generator
+        Source of randomness.
+
+    Returns
+    -------
+    Network
+        The network with the outgoing weights of dropped units 0 and the others' divided by keep.
+    """
+    sizes = [network.n_inputs, *network.spec.hidden, 1]
+    params = network.params.copy()
+    at = 0
+    for layer, (below, above) in enumerate(zip(sizes, sizes[1:])):
+        if layer:
+            stays = (rng.random(below) < network.spec.keep) / network.spec.keep
+            params[at : at + below * above] *= np.repeat(stays, above).astype(params.dtype)
+        at += (below + 1) * above
+    return Network(network.spec, network.n_inputs, params)
 
 
 @dataclass(frozen=True)
@@ -214,9 +239,9 @@ class History:
     Parameters
     ----------
     loss : tuple of float
-        Validation loss after each epoch.
+        Validation loss of the start and after each epoch.
     best_epoch : int
-        Epoch (from 1) whose weights were kept; 0 for the start.
+        Epoch whose weights were kept; 0 for the start.
     """
 
     loss: tuple[float, ...]
@@ -224,8 +249,8 @@ class History:
 
     @property
     def best_loss(self) -> float:
-        """Validation loss of the kept weights; infinite if the start was kept."""
-        return self.loss[self.best_epoch - 1] if self.best_epoch else float("inf")
+        """Validation loss of the kept weights."""
+        return self.loss[self.best_epoch]
 
 
 def train_network(
@@ -277,8 +302,13 @@ def train_network(
     out = np.empty(len(check_rows), dtype=dtype)
     work = np.empty(PREDICT_BLOCK * int(layout.sizes.sum()), dtype=dtype)
     seed = int(rng.integers(1 << 62)) if spec.keep < 1.0 else 0
-    losses: list[float] = []
-    best, best_epoch, best_loss, since, drops = state.params.copy(), 0, np.inf, 0, training.drops
+
+    def validation_loss() -> float:
+        kernels.predict_into(layout, state.params, work, check.X, out)
+        return float(kernels.mean_loss(layout, out, check))
+
+    losses = [validation_loss()]
+    best, best_epoch, since, drops = state.params.copy(), 0, 0, training.drops
     rate, taken = training.learning_rate, 0
     for epoch in range(1, training.max_epochs + 1):
         if watch is not None:
@@ -286,14 +316,12 @@ def train_network(
         adam = Adam(rate, training.beta1, training.beta2, training.epsilon, taken)
         order = rng.permutation(fit_rows)
         taken = kernels.train_epoch(layout, state, rows, order, training.batch_size, adam, seed)
-        kernels.predict_into(layout, state.params, work, check.X, out, 0, -1)
-        loss = kernels.mean_loss(layout, out, check)
-        losses.append(float(loss))
+        losses.append(validation_loss())
         since += 1
-        if loss < best_loss:
+        if losses[-1] < losses[best_epoch]:
             best[:] = state.params
-            best_epoch, best_loss, since = epoch, loss, 0
-        if since >= training.patience or not np.isfinite(loss):
+            best_epoch, since = epoch, 0
+        if since >= training.patience or not np.isfinite(losses[-1]):
             if drops == 0:
                 break
             drops, since, rate, taken = drops - 1, 0, rate / 10.0, 0

@@ -1,0 +1,315 @@
+"""What the regressors made of small networks share: checks, preparation, prediction, saving."""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
+from boostplugins.estimators._frames import fit_frame, predict_frame
+from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
+from boostplugins.predictive import Predictive
+from boostplugins.usnrt.encoding import TableEncoder, mean_and_scale
+from boostplugins.usnrt.growth import Problem, TreePlan, fit_trees, hold_out
+from boostplugins.usnrt.network import Training
+from boostplugins.usnrt.pair import CALIBRATIONS, PairPlan, Sample
+from boostplugins.usnrt.saving import (
+    pack_encoder,
+    pack_history,
+    pack_models,
+    read_model,
+    unpack_encoder,
+    unpack_history,
+    unpack_models,
+    write_model,
+)
+
+# Standard deviation given to a constant target, relative to its size.
+LEAST_SPREAD = 1e-9
+
+
+class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
+    """Base of the regressors made of small networks; not for direct use."""
+
+    n_jobs: int | None
+    verbose: bool | int
+    random_state: int | np.random.RandomState | None
+    cat_features: Sequence[Any] | None
+    dtype: str
+    validation_fraction: float
+
+    def _check_network_params(self) -> Training:
+        """Check the parameters that all share."""
+        check_option("dtype", self.dtype, ("float32", "float64"))
+        check_real("validation_fraction", self.validation_fraction, 0.0, 1.0, closed="neither")
+        if self.n_jobs is not None and (
+            isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, (int, np.integer)) or self.n_jobs == 0
+        ):
+            raise ValueError(f"n_jobs must be None or a non-zero integer, got {self.n_jobs!r}; -1 takes all cores")
+        return Training(
+            check_integer("max_epochs", self.max_epochs, 1),
+            check_integer("batch_size", self.batch_size, 1),
+            check_real("learning_rate", self.learning_rate, 0.0, closed="neither"),
+            check_integer("patience", self.patience, 1),
+            check_integer("learning_rate_drops", self.learning_rate_drops, 0, "0 stops at the first stall"),
+        )
+
+    def _prepare(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, members: int) -> Problem:
+        """Check the data and make them ready; sets the encoder and the target's mean and scale."""
+        training = self._check_network_params()
+        if y is None:
+            raise ValueError("y must be given: this estimator requires y to be passed, but the target y is None")
+        X, self._categorical = fit_frame(self, X, self.cat_features)
+        y = check_target(y)
+        if len(y) != len(X):
+            raise ValueError(f"X and y must have as many rows, got {len(X)} and {len(y)}")
+        weight = check_weight(sample_weight, len(y))
+        weight = np.ones(len(y)) if weight is None else weight / weight.max()
+        used = weight > 0  # a row of weight 0 is no row, in the scan of splits as well
+        X, y, weight = (X[used] if isinstance(X, np.ndarray) else X.loc[used]), y[used], weight[used]
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
+            seed = check_random_state(seed).randint(1 << 31)
+        elif seed < 0:
+            raise ValueError(f"random_state must be >= 0, got {seed}")
+        held_out = hold_out(len(y), self.validation_fraction, members, int(seed))
+        self._encoder = TableEncoder.fit(X, self._categorical)
+        self._center, self._unit = mean_and_scale(y)
+        if (y == y[0]).all():
+            if len(y) > 1:
+                warnings.warn(f"y is constant ({y[0]:g}): predictions are this constant", UserWarning, stacklevel=3)
+            self._center, self._unit = float(y[0]), LEAST_SPREAD * max(1.0, abs(float(y[0])))
+        table = self._encoder.table(X)
+        dtype = np.dtype(self.dtype)
+        sample = Sample(
+            self._encoder.inputs(table, dtype),
+            ((y - self._center) / self._unit).astype(dtype),
+            (weight / weight.mean()).astype(dtype),
+        )
+        return Problem(table, self._encoder.n_levels, sample, held_out, training, int(seed))
+
+    def _read(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Check rows to predict; what the tree and what the networks see."""
+        check_is_fitted(self, "n_features_in_")
+        table = self._encoder.table(predict_frame(self, X, self._categorical))
+        return table, self._encoder.inputs(table, np.dtype(self.dtype))
+
+    def _names(self) -> list[str]:
+        known = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if known is None else [str(name) for name in known]
+
+
+class PairRegressor(NetworkRegressor):
+    """Base of regressors whose members are trees (or single leaves) of mean and variance networks."""
+
+    def _check_pair_params(self) -> None:
+        check_integer("n_members", self.n_members, 1)
+        check_integer("rounds", self.rounds, 1)
+        check_real("beta", self.beta, 0.0, 1.0, remedy="0 is the plain likelihood, 1 squared error")
+        check_real("variance_floor", self.variance_floor, 0.0, closed="neither")
+        check_option("calibration", self.calibration, CALIBRATIONS)
+
+    def _fit_members(
+        self, problem: Problem, tree_plan: TreePlan | None, hidden: tuple[int, ...]
+    ) -> None:
+        plan = PairPlan(hidden, self.rounds, float(self.beta), float(self.variance_floor), self.calibration)
+        with shown(self.verbose):
+            self.members_, self.history_ = fit_trees(problem, tree_plan, plan, self.n_jobs)
+        self.n_iter_ = max(len(h.loss) - 1 for leaf in self.history_ for h in leaf)
+        self._plan = plan
+
+    def predict_dist(self, X: Any) -> Predictive:
+        """Predict the distribution of the response.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        Predictive
+            A Normal a row, or an equally weighted mixture of the members' Normals.
+        """
+        table, inputs = self._read(X)
+        theta = np.empty((len(table), len(self.members_), 2))
+        with threadpool_limits(1, user_api="blas"):
+            for number, member in enumerate(self.members_):
+                mean, variance = member.predict(table, inputs, self._encoder.n_levels)
+                theta[:, number, 0] = self._center + self._unit * mean
+                theta[:, number, 1] = self._unit * np.sqrt(variance)
+        # Variances of a tiny target in tiny units may underflow.
+        theta[..., 1] = np.maximum(theta[..., 1], np.finfo(np.float64).tiny)
+        return Predictive("normal", theta[:, 0] if len(self.members_) == 1 else theta)
+
+    def save(self, path: str | Path) -> None:
+        """Save the fitted model as npz with a JSON head: no executable code.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write or replace, as a whole or not at all.
+        """
+        check_is_fitted(self, "members_")
+        encoder_state, arrays = pack_encoder(self._encoder)
+        params = self.get_params(deep=False)
+        if isinstance(params["random_state"], np.random.RandomState):
+            params["random_state"] = None  # a generator's state is no part of the model
+        names = getattr(self, "feature_names_in_", None)
+        state = {
+            "params": {name: plain(value) for name, value in params.items()},
+            "encoder": encoder_state,
+            "categorical": list(self._categorical),
+            "target": [self._center, self._unit],
+            "hidden": list(self._plan.hidden),
+            "members": len(self.members_),
+            "history": pack_history(self.history_),
+            "names": None if names is None else [str(name) for name in names],
+        }
+        write_model(path, type(self).__name__, state, arrays | pack_models(self.members_))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Load a saved model.
+
+        Parameters
+        ----------
+        path : str or Path
+            File that `save` wrote.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a file that holds no such model.
+        """
+        state, arrays = read_model(path, cls.__name__)
+        try:
+            model = cls(**state["params"])
+            model._encoder = unpack_encoder(state["encoder"], arrays)
+            model._categorical = [int(j) for j in state["categorical"]]
+            model._center, model._unit = (float(value) for value in state["target"])
+            hidden = tuple(int(units) for units in state["hidden"])
+            model._plan = PairPlan(
+                hidden, model.rounds, float(model.beta), float(model.variance_floor), model.calibration
+            )
+            model.members_ = unpack_models(
+                int(state["members"]), model._plan.specs(), model._encoder.n_inputs, arrays
+            )
+            model.history_ = unpack_history(state["history"])
+            model.n_iter_ = max(len(h.loss) - 1 for leaf in model.history_ for h in leaf)
+            model.n_features_in_ = len(model._encoder.levels)
+            if state["names"] is not None:
+                model.feature_names_in_ = np.array(state["names"], dtype=object)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise ValueError(f"{path} is no saved {cls.__name__}: {error!r}") from None
+        return model
+
+
+def hidden_units(name: str, value: Sequence[int] | None, factors: tuple[int, ...], d: int) -> tuple[int, ...]:
+    """Check hidden layers, or take multiples of the number of features.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : sequence of int or None
+        Units of each layer.
+    factors : tuple of int
+        Units by default, as multiples of `d`.
+    d : int
+        Number of features.
+
+    Returns
+    -------
+    tuple of int
+        Units of each layer.
+    """
+    if value is None:
+        return tuple(factor * d for factor in factors)
+    if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)) or len(value) == 0:
+        raise TypeError(f"{name} must be a non-empty sequence of integers, got {value!r}; for example ({4 * d}, {2 * d})")
+    return tuple(check_integer(f"each unit count of {name}", units, 1) for units in value)
+
+
+def least_rows(value: int | None, n: int) -> int:
+    """Check the least rows of a leaf, or take the paper's max(n / 10, 1000).
+
+    Parameters
+    ----------
+    value : int or None
+        Rows.
+    n : int
+        Training rows.
+
+    Returns
+    -------
+    int
+        Rows.
+    """
+    if value is None:
+        return max(math.ceil(n / 10), 1000)
+    return check_integer("min_samples_leaf", value, 2, "a variance needs two rows")
+
+
+def plain(value: Any) -> Any:
+    """Turn a parameter into what JSON holds.
+
+    Parameters
+    ----------
+    value : object
+        Parameter.
+
+    Returns
+    -------
+    object
+        Numbers, strings, lists.
+    """
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    return [plain(item) for item in value] if isinstance(value, (tuple, list)) else value
+
+
+@contextmanager
+def shown(verbose: bool | int) -> Iterator[None]:
+    """Show the progress that the package logs, where asked.
+
+    Parameters
+    ----------
+    verbose : bool or int
+        Whether to show it on standard error.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
+    if not verbose:
+        yield
+        return
+    logger = logging.getLogger("boostplugins.usnrt")
+    handler = logging.StreamHandler()
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
