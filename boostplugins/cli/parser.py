@@ -44,7 +44,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="boostplugins",
-        description="Honest uncertainty for CatBoost and LightGBM. Without a command: a demonstration on real data.",
+        description="Honest uncertainty for CatBoost and LightGBM. Without a command: a demonstration.",
     )
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument(

@@ -33,9 +33,6 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     """
     train, new = read_table(options.train), read_table(options.new)
     X, y = split_target(train, options.target, options.train)
-    missing = [column for column in X.columns if column not in new.columns]
-    if missing:
-        raise UsageError(f"{options.new} lacks the columns {missing} of {options.train}")
     if options.trees < 1:
         raise UsageError(f"--trees must be at least 1, got {options.trees}")
     if not 0 < options.coverage < 1:
@@ -45,6 +42,9 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     for path in (options.out, options.save):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"the folder of {path} does not exist; make it first")
+    missing = [column for column in X.columns if column not in new.columns]
+    if missing:
+        raise UsageError(f"{options.new} lacks the columns {missing} of {options.train}")
     classify = is_classification(y, options.task)
     if not classify and not pd.api.types.is_numeric_dtype(y):
         raise UsageError(f"--target {options.target} holds text; use --task classification")

@@ -1,0 +1,135 @@
+"""The command line: the demonstration, a user's files, errors in one line."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from boostplugins.cli.parser import run
+from boostplugins.estimators.sglb import SGLBRegressor
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    train = pd.DataFrame({"num": rng.normal(size=150), "cat": rng.choice(["a", "b"], size=150)})
+    train.loc[::9, "num"] = np.nan
+    train["y"] = train["num"].fillna(0) + (train["cat"] == "a") + 0.1 * rng.normal(size=150)
+    train.to_csv(tmp_path / "train.csv", index=False)
+    label = np.where(train["y"] > 0.5, "high", "low")
+    train.drop(columns="y").assign(label=label).to_csv(tmp_path / "classes.csv", index=False)
+    new = train.drop(columns="y").head(20)
+    new.loc[0, "cat"] = "never seen"
+    new.to_csv(tmp_path / "new.csv", index=False)
+    return tmp_path
+
+
+def _command(folder, *extra, target="y", train="train.csv"):
+    return [
+        "uncertainty",
+        str(folder / train),
+        str(folder / "new.csv"),
+        "--target",
+        target,
+        "--out",
+        str(folder / "out.csv"),
+        "--trees",
+        "40",
+        *extra,
+    ]
+
+
+@pytest.mark.parametrize("booster", ["catboost", "lightgbm"])
+def test_regression_file(booster, files, capsys):
+    assert run(_command(files, "--booster", booster, "--save", str(files / "model.zip"))) == 0
+    out = pd.read_csv(files / "out.csv")
+    assert list(out.columns) == ["prediction", "knowledge", "data", "total", "lower", "upper"]
+    assert len(out) == 20
+    assert np.isfinite(out.to_numpy()).all()
+    np.testing.assert_allclose(out["total"], out["knowledge"] + out["data"])
+    assert ((out["lower"] < out["prediction"]) & (out["prediction"] < out["upper"])).all()
+    assert "iteration 40 of 40" in capsys.readouterr().err
+    model = SGLBRegressor.load(files / "model.zip")
+    np.testing.assert_allclose(
+        model.predict(pd.read_csv(files / "new.csv").assign(label="low")), out["prediction"]
+    )
+
+
+def test_classification_file(files):
+    assert run(_command(files, target="label", train="classes.csv")) == 0
+    out = pd.read_csv(files / "out.csv")
+    assert set(out["prediction"]) == {"high", "low"}
+    np.testing.assert_allclose(out["proba_high"] + out["proba_low"], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--target", "nope"], "has no column 'nope'"),
+        (["--trees", "0"], "--trees must be at least 1"),
+        (["--coverage", "1"], "--coverage must be between 0 and 1"),
+        (["--seed", "-1"], "--seed must be at least 0"),
+        (["--out", "missing/out.csv"], "the folder of missing/out.csv does not exist"),
+        (["--task", "regression", "--target", "cat"], "holds text; use --task classification"),
+    ],
+)
+def test_bad_options_are_one_line_and_code_2(change, message, files, capsys):
+    assert run(_command(files, *change)) == 2
+    err = capsys.readouterr().err.strip().splitlines()
+    assert len(err) == 1
+    assert message in err[0]
+    assert not (files / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is no CSV file"),
+        ("num,cat,y\n", "has no rows"),
+        ('num,cat,y\n"1,2\n3,4', "is no CSV file"),
+        ("num,other,y\n1,low,1\n2,low,2\n", r"lacks the columns \['other'\]"),
+        ("y\n1\n2\n", "has no column besides 'y'"),
+        ("num,cat,y\n1,a,\n2,b,\n", "column 'y' of .* is empty"),
+    ],
+)
+def test_bad_training_files(content, message, files, capsys):
+    (files / "train.csv").write_text(content)
+    assert run(_command(files)) == 2
+    err = capsys.readouterr().err.strip()
+    assert len(err.splitlines()) == 1
+    assert re.search(message, err)
+
+
+def test_missing_files_and_columns(files, capsys):
+    (files / "new.csv").write_text("num\n1.0\n")
+    assert run(_command(files)) == 2
+    assert "lacks the columns ['cat'" in capsys.readouterr().err
+    (files / "new.csv").unlink()
+    assert run(_command(files)) == 2
+    assert "new.csv does not exist" in capsys.readouterr().err
+
+
+def test_an_earlier_result_survives_a_bad_run(files):
+    (files / "out.csv").write_text("kept")
+    (files / "new.csv").write_text("num\n1.0\n")
+    assert run(_command(files)) == 2
+    assert (files / "out.csv").read_text() == "kept"
+
+
+@pytest.mark.slow
+def test_the_main_job(tmp_path):
+    command = [sys.executable, "-W", "error", "-m", "boostplugins", "--out", str(tmp_path / "demo")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    table = dict(
+        line.rsplit(None, 1) for line in done.stdout.splitlines() if "AUC" in line or "accuracy" in line
+    )
+    assert float(table["accuracy, seen digits"]) > 0.93
+    assert float(table["AUC of knowledge uncertainty, new against seen"]) > 0.8
+    assert (tmp_path / "demo" / "digits.png").stat().st_size > 10_000
+    rows = pd.read_csv(tmp_path / "demo" / "digits.csv")
+    assert rows["seen"].sum() == 380
+    assert len(rows) == 913
