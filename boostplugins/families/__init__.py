@@ -23,6 +23,23 @@ def _found() -> dict[str, type[Family]]:
     return found
 
 
+@lru_cache(maxsize=1)
+def _wrapped() -> dict[str, Family]:
+    """GAMLSS short names of families that wrap another."""
+    from boostplugins.families.hurdle import Hurdle
+    from boostplugins.families.negative_binomial import NegativeBinomial
+    from boostplugins.families.poisson import Poisson
+    from boostplugins.families.zero_inflated import ZeroInflated
+
+    return {
+        "ZIP": ZeroInflated(Poisson()),
+        "ZINBI": ZeroInflated(NegativeBinomial()),
+        "ZAP": Hurdle(Poisson()),
+        "ZANBI": Hurdle(NegativeBinomial()),
+        "ZAGA": Hurdle(),
+    }
+
+
 def families() -> dict[str, type[Family]]:
     """Find the families: every named `Family` defined in a file of this folder.
 
@@ -72,13 +89,15 @@ def get_family(family: str | Family | type[Family]) -> Family:
         return family()
     if not isinstance(family, str):
         raise TypeError(f"family must be a name or a Family, got {family!r} of type {type(family).__name__}")
+    if family in _wrapped():
+        return _wrapped()[family]
     for name, kind in _found().items():
         if family == name or family in kind.aliases:
             try:
                 return kind()
             except TypeError:
                 raise ValueError(f"family {name!r} needs arguments; pass {kind.__name__}(...)") from None
-    names = sorted([*_found(), *(alias for kind in _found().values() for alias in kind.aliases)])
+    names = sorted([*_found(), *_wrapped(), *(alias for kind in _found().values() for alias in kind.aliases)])
     raise ValueError(f"family must be one of {names} or a Family, got {family!r}")
 
 

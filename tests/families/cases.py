@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from boostplugins.families import families
+from boostplugins.families import Gamma, NegativeBinomial, Poisson, families
 
 # Settings of families that need some; every other family is tested as it comes.
 SETTINGS = {
     "categorical": [{"n_classes": 3}],
     "tweedie": [{"power": 1.5}, {"power": 1.2}],
+    "censored": [{"low": -0.5, "high": 1.0}, {"base": Gamma(), "low": 0.4}],
+    "truncated": [{"low": -0.5, "high": 2.0}, {"base": Gamma(), "low": 0.4}, {"low": 0.0}],
+    "zero_inflated": [{}, {"base": NegativeBinomial()}],
+    "hurdle": [{}, {"base": Poisson()}],
 }
 # Raw scores about which the tests draw, where zero is not typical.
 CENTRES = {
@@ -18,6 +22,7 @@ CENTRES = {
     "jsu": [0.2, 0.1, 0.3, np.log(1.6)],
     "poisson": [1.0],
     "negative_binomial": [1.0, 0.5],
+    "normal_mixture": [0.0, 0.2, -1.0, 1.5, -0.3, 0.2],
 }
 
 
