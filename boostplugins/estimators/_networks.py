@@ -55,9 +55,13 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         check_option("dtype", self.dtype, ("float32", "float64"))
         check_real("validation_fraction", self.validation_fraction, 0.0, 1.0, closed="neither")
         if self.n_jobs is not None and (
-            isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, (int, np.integer)) or self.n_jobs == 0
+            isinstance(self.n_jobs, bool)
+            or not isinstance(self.n_jobs, (int, np.integer))
+            or self.n_jobs == 0
         ):
-            raise ValueError(f"n_jobs must be None or a non-zero integer, got {self.n_jobs!r}; -1 takes all cores")
+            raise ValueError(
+                f"n_jobs must be None or a non-zero integer, got {self.n_jobs!r}; -1 takes all cores"
+            )
         return Training(
             check_integer("max_epochs", self.max_epochs, 1),
             check_integer("batch_size", self.batch_size, 1),
@@ -70,7 +74,9 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         """Check the data and make them ready; sets the encoder and the target's mean and scale."""
         training = self._check_network_params()
         if y is None:
-            raise ValueError("y must be given: this estimator requires y to be passed, but the target y is None")
+            raise ValueError(
+                "y must be given: this estimator requires y to be passed, but the target y is None"
+            )
         X, self._categorical = fit_frame(self, X, self.cat_features)
         y = check_target(y)
         if len(y) != len(X):
@@ -89,7 +95,9 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         self._center, self._unit = mean_and_scale(y)
         if (y == y[0]).all():
             if len(y) > 1:
-                warnings.warn(f"y is constant ({y[0]:g}): predictions are this constant", UserWarning, stacklevel=3)
+                warnings.warn(
+                    f"y is constant ({y[0]:g}): predictions are this constant", UserWarning, stacklevel=3
+                )
             self._center, self._unit = float(y[0]), LEAST_SPREAD * max(1.0, abs(float(y[0])))
         table = self._encoder.table(X)
         dtype = np.dtype(self.dtype)
@@ -108,7 +116,9 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
 
     def _names(self) -> list[str]:
         known = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.n_features_in_)] if known is None else [str(name) for name in known]
+        return (
+            [f"x{j}" for j in range(self.n_features_in_)] if known is None else [str(name) for name in known]
+        )
 
 
 class PairRegressor(NetworkRegressor):
@@ -121,9 +131,7 @@ class PairRegressor(NetworkRegressor):
         check_real("variance_floor", self.variance_floor, 0.0, closed="neither")
         check_option("calibration", self.calibration, CALIBRATIONS)
 
-    def _fit_members(
-        self, problem: Problem, tree_plan: TreePlan | None, hidden: tuple[int, ...]
-    ) -> None:
+    def _fit_members(self, problem: Problem, tree_plan: TreePlan | None, hidden: tuple[int, ...]) -> None:
         plan = PairPlan(hidden, self.rounds, float(self.beta), float(self.variance_floor), self.calibration)
         with shown(self.verbose):
             self.members_, self.history_ = fit_trees(problem, tree_plan, plan, self.n_jobs)
@@ -244,7 +252,9 @@ def hidden_units(name: str, value: Sequence[int] | None, factors: tuple[int, ...
     if value is None:
         return tuple(factor * d for factor in factors)
     if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)) or len(value) == 0:
-        raise TypeError(f"{name} must be a non-empty sequence of integers, got {value!r}; for example ({4 * d}, {2 * d})")
+        raise TypeError(
+            f"{name} must be a non-empty sequence of integers, got {value!r}; for example ({4 * d}, {2 * d})"
+        )
     return tuple(check_integer(f"each unit count of {name}", units, 1) for units in value)
 
 

@@ -232,7 +232,11 @@ def fit_trees(
             pair_plan, sample, fit_rows, check_rows, problem.training, rng, workers.watch
         )
         logger.info(
-            "member %d leaf %d: %d rows, %d epochs", member, place, len(rows), sum(len(h.loss) for h in histories)
+            "member %d leaf %d: %d rows, %d epochs",
+            member,
+            place,
+            len(rows),
+            sum(len(h.loss) for h in histories),
         )
         residual = sample.target - pair.predict(sample.inputs)[0]
         return pair, histories, float(np.mean(residual**2))

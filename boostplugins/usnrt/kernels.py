@@ -90,7 +90,14 @@ def tanh_in_place(values):  # type: ignore[no-untyped-def]
     kind = values.dtype.type
     one, two, limit, part = kind(1), kind(2), kind(20), kind(1.0 / 32.0)
     c2, c3, c4, c5, c6, c7 = kind(1 / 2), kind(1 / 3), kind(1 / 4), kind(1 / 5), kind(1 / 6), kind(1 / 7)
-    c8, c9, c10, c11, c12, c13 = kind(1 / 8), kind(1 / 9), kind(1 / 10), kind(1 / 11), kind(1 / 12), kind(1 / 13)
+    c8, c9, c10, c11, c12, c13 = (
+        kind(1 / 8),
+        kind(1 / 9),
+        kind(1 / 10),
+        kind(1 / 11),
+        kind(1 / 12),
+        kind(1 / 13),
+    )
     double = values.itemsize == 8
     for i in range(values.size):
         x = values[i]

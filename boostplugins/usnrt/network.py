@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ class NetworkSpec:
             Length of the parameter vector.
         """
         sizes = [n_inputs, *self.hidden, 1]
-        return sum((below + 1) * above for below, above in zip(sizes, sizes[1:]))
+        return sum((below + 1) * above for below, above in pairwise(sizes))
 
     def start(self, n_inputs: int, rng: np.random.Generator, dtype: Any) -> np.ndarray:
         """Draw Xavier-normal weights and zero biases.
@@ -113,7 +114,7 @@ class NetworkSpec:
         """
         sizes = [n_inputs, *self.hidden, 1]
         parts = []
-        for below, above in zip(sizes, sizes[1:]):
+        for below, above in pairwise(sizes):
             parts.append(rng.standard_normal(below * above) * np.sqrt(2.0 / (below + above)))
             parts.append(np.zeros(above))
         return np.concatenate(parts).astype(dtype)
@@ -224,7 +225,7 @@ def thinned(network: Network, rng: np.random.Generator) -> Network:
     sizes = [network.n_inputs, *network.spec.hidden, 1]
     params = network.params.copy()
     at = 0
-    for layer, (below, above) in enumerate(zip(sizes, sizes[1:])):
+    for layer, (below, above) in enumerate(pairwise(sizes)):
         if layer:
             stays = (rng.random(below) < network.spec.keep) / network.spec.keep
             params[at : at + below * above] *= np.repeat(stays, above).astype(params.dtype)
@@ -294,9 +295,7 @@ def train_network(
     params = spec.start(n_inputs, rng, dtype) if start is None else start.astype(dtype)
     layout = spec.layout(n_inputs)
     state = _fresh_state(params, layout, training.batch_size)
-    check = Rows(
-        np.ascontiguousarray(rows.X[check_rows]), rows.target[check_rows], rows.weight[check_rows]
-    )
+    check = Rows(np.ascontiguousarray(rows.X[check_rows]), rows.target[check_rows], rows.weight[check_rows])
     if not check.weight.any():  # rows of weight 0 cannot judge; count them equally
         check = check._replace(weight=np.ones_like(check.weight))
     out = np.empty(len(check_rows), dtype=dtype)

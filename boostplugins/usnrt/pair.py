@@ -204,9 +204,7 @@ def train_pair(
     histories = []
     for _ in range(plan.rounds):
         rows = Rows(sample.inputs, sample.target, weight)
-        mean, history = train_network(
-            mean_spec, rows, fit_rows, check_rows, training, rng, mean_start, watch
-        )
+        mean, history = train_network(mean_spec, rows, fit_rows, check_rows, training, rng, mean_start, watch)
         histories.append(history)
         target[used] = (sample.target[used] - mean.predict(sample.inputs[used])) ** 2
         if variance_start is None:

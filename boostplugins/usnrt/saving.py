@@ -37,7 +37,9 @@ def write_model(path: str | Path, kind: str, state: dict[str, Any], arrays: Arra
     """
     head = json.dumps({"format": _FORMAT, "kind": kind, "state": state})
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, head=np.frombuffer(head.encode(), dtype=np.uint8), **arrays)
+    np.savez_compressed(
+        buffer, allow_pickle=False, head=np.frombuffer(head.encode(), dtype=np.uint8), **arrays
+    )
     write_bytes(path, buffer.getvalue())
 
 
@@ -94,7 +96,10 @@ def pack_encoder(encoder: TableEncoder) -> tuple[dict[str, Any], Arrays]:
     arrays : dict of ndarray
         Means, scales, marks.
     """
-    state = {"levels": [list(names) for names in encoder.levels], "shown": [s.tolist() for s in encoder.shown]}
+    state = {
+        "levels": [list(names) for names in encoder.levels],
+        "shown": [s.tolist() for s in encoder.shown],
+    }
     return state, {
         "encoder.center": encoder.center,
         "encoder.scale": encoder.scale,
@@ -191,7 +196,9 @@ def unpack_models(
         networks = [[Network(spec, n_inputs, row) for row in values] for spec, values in zip(specs, params)]
         scales = arrays[f"scale{number}"]
         models.append(
-            TreeModel(tree, tuple(MeanVariance(*pair, float(s)) for *pair, s in zip(*networks, scales, strict=True)))
+            TreeModel(
+                tree, tuple(MeanVariance(*pair, float(s)) for *pair, s in zip(*networks, scales, strict=True))
+            )
         )
     return models
 

@@ -318,7 +318,9 @@ def write_text(rows: Sequence[dict[str, Any]]) -> str:
 def _conditions(split: Split, names: Sequence[str], known: tuple[str, ...]) -> tuple[str, str]:
     name = names[split.feature]
     if known:
-        sides = [[level for level, to in zip(known, split.left_levels) if to == side] for side in (True, False)]
+        sides = [
+            [level for level, to in zip(known, split.left_levels) if to == side] for side in (True, False)
+        ]
         return f"{name} in {{{', '.join(sides[0])}}}", f"{name} in {{{', '.join(sides[1])}}}"
     if np.isinf(split.threshold):
         return f"{name} is present", f"{name} is missing"
