@@ -1,0 +1,211 @@
+"""What a booster is given for one round: gradients and curvatures made of score and Fisher information."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from boostplugins._jit import njit
+from boostplugins._validation import check_real
+from boostplugins.families.base import Family
+from boostplugins.links import Identity
+
+# Largest standardised score |s| / sqrt(fisher) of one row: a Normal reaches it at 5.4 standard
+# deviations in log sigma, so that one outlier cannot throw a whole leaf.
+MAX_SCORE = 20.0
+# Largest step |s| / fisher of one row on a log or logit scale, where it is used as a target itself.
+MAX_STEP = 10.0
+# Least scale of location-scale families, relative to that of the best constant: where responses
+# repeat or have no noise, the likelihood has no maximum.
+SCALE_FLOOR = 1e-4
+
+_NAMED = {"fisher": 1.0, "natural": 0.0}
+
+
+def step_exponent(step: str | float) -> float:
+    """Read a step rule as its exponent.
+
+    Parameters
+    ----------
+    step : {"fisher", "natural"} or float in [0, 1]
+        Rows count by the Fisher information to this power: 1 is "fisher", 0 "natural".
+
+    Returns
+    -------
+    float
+        Exponent.
+    """
+    if isinstance(step, str):
+        if step not in _NAMED:
+            raise ValueError(f"step must be 'fisher', 'natural' or a number in [0, 1], got {step!r}")
+        return _NAMED[step]
+    return check_real("step", step, 0.0, 1.0, remedy="1 is 'fisher', 0 is 'natural'")
+
+
+def limits(family: Family, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Range of raw scores that a fit keeps to.
+
+    Parameters
+    ----------
+    family : Family
+        Distribution.
+    start : ndarray of shape (K,)
+        Raw scores of the best constant.
+
+    Returns
+    -------
+    tuple of ndarray of shape (K,)
+        Least and greatest raw scores: the links' limits, and a floor on scales.
+    """
+    low = np.array([link.low for link in family.links])
+    high = np.array([link.high for link in family.links])
+    if family.locations:
+        for k in family.scales:
+            low[k] = max(low[k], start[k] + np.log(SCALE_FLOOR))
+    return low, high
+
+
+class Steps:
+    """Gradients and curvatures of one training set, computed round by round.
+
+    Parameters
+    ----------
+    family : Family
+        Distribution.
+    y : ndarray of shape (n_samples,)
+        Responses.
+    weight : ndarray of shape (n_samples,) or None
+        Weights.
+    offset : ndarray of shape (n_samples,) or None
+        Known part of the first raw score.
+    exponent : float
+        See `step_exponent`.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        y: np.ndarray,
+        weight: np.ndarray | None,
+        offset: np.ndarray | None,
+        exponent: float,
+    ) -> None:
+        self.family = family
+        self.y = np.ascontiguousarray(y, dtype=np.float64)
+        self.weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.start = family.init(self.y, weight, offset)
+        self.low, self.high = limits(family, self.start)
+        self.exponent = exponent
+        self.unit_free = np.array([not isinstance(link, Identity) for link in family.links])
+
+    def terms(self, raw: np.ndarray, sign: float, out: tuple[np.ndarray, np.ndarray]) -> None:
+        """Fill gradients and curvatures.
+
+        Parameters
+        ----------
+        raw : ndarray of shape (n_samples, K)
+            Raw scores.
+        sign : float
+            -1 for boosters that descend a loss, 1 for those that climb.
+        out : tuple of two ndarray of shape (n_samples, K)
+            Where the (signed) gradients and the curvatures go.
+        """
+        score, fisher = self.family.score_and_fisher(self.y, np.clip(raw, self.low, self.high))
+        finish(score, fisher, raw, self, sign, out)
+
+
+def finish(
+    score: np.ndarray,
+    fisher: np.ndarray,
+    raw: np.ndarray,
+    steps: Any,
+    sign: float,
+    out: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Cap scores, stop at the limits, weigh rows.
+
+    Parameters
+    ----------
+    score, fisher, raw : ndarray of shape (n_samples, K)
+        Derivatives at the raw scores.
+    steps : Steps
+        Limits, weights and exponent.
+    sign : float
+        Sign of the gradients.
+    out : tuple of two ndarray of shape (n_samples, K)
+        Gradients and curvatures.
+    """
+    settings = (steps.exponent, sign, MAX_SCORE, MAX_STEP)
+    _finish(score, fisher, raw, steps.weight, (steps.low, steps.high, steps.unit_free), settings, *out)
+
+
+@njit
+def _finish(score, fisher, raw, weight, limits, settings, gradient, curvature):  # type: ignore[no-untyped-def]
+    low, high, unit_free = limits
+    exponent, sign, max_score, max_step = settings
+    for k in range(raw.shape[1]):
+        for i in range(raw.shape[0]):
+            s, f = score[i, k], fisher[i, k]
+            cap = max_score * np.sqrt(f)
+            s = min(max(s, -cap), cap)
+            if (raw[i, k] <= low[k] and s < 0.0) or (raw[i, k] >= high[k] and s > 0.0):
+                s = 0.0
+            w = weight[i]
+            if exponent == 1.0:
+                gradient[i, k] = sign * w * s
+                curvature[i, k] = w * f
+                continue
+            step = s / f
+            if unit_free[k]:
+                step = min(max(step, -max_step), max_step)
+            power = f**exponent
+            gradient[i, k] = sign * w * power * step
+            curvature[i, k] = w * power
+
+
+Metric = Callable[[Family, np.ndarray, np.ndarray], np.ndarray]
+
+
+def negative_log_score(family: Family, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Negative log density of each row.
+
+    Parameters
+    ----------
+    family : Family
+        Distribution.
+    y : ndarray of shape (n_samples,)
+        Responses.
+    theta : ndarray of shape (n_samples, K)
+        Parameters.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Nats, lower is better.
+    """
+    return -family.log_pdf(y, theta)
+
+
+def crps_score(family: Family, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """CRPS of each row.
+
+    Parameters
+    ----------
+    family : Family
+        Distribution.
+    y : ndarray of shape (n_samples,)
+        Responses.
+    theta : ndarray of shape (n_samples, K)
+        Parameters.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Scores, lower is better.
+    """
+    return family.crps(y, theta)
+
+
+METRICS: dict[str, Metric] = {"nll": negative_log_score, "crps": crps_score}

@@ -1,0 +1,278 @@
+"""Distributional boosting with LightGBM: every parameter of a distribution is a raw output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from boostplugins._validation import check_option
+from boostplugins.families import Family, get_family
+from boostplugins.families._steps import METRICS, Steps, step_exponent
+from boostplugins.predictive import Predictive
+
+# A leaf's curvature is a sum of Fisher information; one unit more is the prior of one typical row.
+# The booster's own floor of 1e-3 would block every split where 1 / sigma^2 is small.
+_LAMBDA = 1.0
+
+
+class Distributional:
+    """Objective of `lightgbm.train` and LightGBM's scikit-learn estimators.
+
+    LightGBM starts a custom objective at zero and its `predict` knows no start value. Here the best
+    constant is found from the training rows, used in every round, and added to the leaves of the
+    first trees by `callback`: predictions include it, in memory, in pickles and in text files.
+    Sample weights act in the start value, the gradient and the metric, once each; initial scores
+    (offsets of the first parameter, such as log exposure) are respected, and are to be added to
+    raw predictions as always with LightGBM.
+
+    Parameters
+    ----------
+    family : str or Family
+        Distribution of the response.
+    step : {"fisher", "natural"} or float in [0, 1], default="fisher"
+        "fisher" weighs rows by their Fisher information (a leaf's value is the Fisher scoring step
+        of its rows), "natural" averages natural gradients; numbers lie between.
+    metric : {"nll", "crps"}, default="nll"
+        Score that `metric` computes and early stopping watches.
+
+    Notes
+    -----
+    Boosting types "gbdt" and "goss" are supported; "dart" and "rf" rescale their trees and so would
+    rescale the start value.
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> from boostplugins.lightgbm import Distributional
+    >>> x = np.linspace(0, 1, 200)[:, None]
+    >>> y = 100 + x[:, 0] + (0.1 + x[:, 0]) * np.random.default_rng(0).normal(size=200)
+    >>> loss = Distributional("normal")
+    >>> booster = lightgbm.train({**loss.lightgbm_params(), "verbose": -1, "num_threads": 1},
+    ...     lightgbm.Dataset(x, y), 20, callbacks=[loss.callback()], feval=loss.metric)
+    >>> bool(abs(loss.predict_dist(booster, x).mean().mean() - 100.5) < 0.1)
+    True
+    """
+
+    def __init__(
+        self, family: str | Family = "normal", step: str | float = "fisher", metric: str = "nll"
+    ) -> None:
+        self.family = get_family(family)
+        self.step = step
+        self.metric_name = check_option("metric", metric, tuple(METRICS))
+        step_exponent(step)
+        if self.family.n_params == 0:
+            raise ValueError(
+                f"family {self.family.name} must know its number of classes here; pass n_classes"
+            )
+        self._runs: list[tuple[Any, Steps, Any]] = []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Distributional:
+        # LightGBM trains a deep copy of its parameters; the callback must see the same runs.
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_runs": []}
+
+    def __repr__(self) -> str:
+        return f"Distributional({self.family!r}, step={self.step!r}, metric={self.metric_name!r})"
+
+    def lightgbm_params(self) -> dict[str, Any]:
+        """Give the parameters that LightGBM needs for this objective.
+
+        Returns
+        -------
+        dict
+            Objective, number of outputs, and settings that keep the fit independent of the units
+            of the response; to be merged with one's own.
+        """
+        return {
+            "objective": self,
+            "num_class": self.family.n_params,
+            "metric": "None",
+            "min_sum_hessian_in_leaf": 0.0,
+            "lambda_l2": _LAMBDA,
+        }
+
+    def callback(self) -> _BakeStart:
+        """Make the callback that adds the start value to the model.
+
+        Returns
+        -------
+        callable
+            To be passed in ``callbacks=[...]`` of every fit.
+        """
+        return _BakeStart(self)
+
+    def __call__(
+        self, first: Any, second: Any, weight: ArrayLike | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Compute gradients and curvatures.
+
+        Parameters
+        ----------
+        first, second : ndarray and Dataset, or ndarray and ndarray
+            Predictions and data (`lightgbm.train`), or responses and predictions (scikit-learn).
+        weight : array-like of shape (n_samples,), optional
+            Weights, where scikit-learn's interface passes them.
+
+        Returns
+        -------
+        tuple of ndarray of shape (n_samples, K)
+            Gradients of the negative log likelihood, expected second derivatives.
+        """
+        source, preds, weight = _unpack(first, second, weight)
+        raw = self._shaped(preds, len(source))
+        steps = self._find(source)
+        if steps is None or not raw.any():
+            steps = self._begin(source, raw, weight, getattr(second, "used_indices", None))
+        shape = (len(source), self.family.n_params)
+        out = np.empty(shape, np.float32, order="F"), np.empty(shape, np.float32, order="F")
+        steps.terms(raw + steps.start, -1.0, out)
+        tiny = np.float32(1e-30)  # a curvature of zero would ask LightGBM for 0 / 0
+        np.maximum(out[1], tiny, out=out[1])
+        return (out[0][:, 0], out[1][:, 0]) if shape[1] == 1 else out
+
+    def metric(self, first: Any, second: Any, weight: Any = None) -> tuple[str, float, bool]:
+        """Score predictions: pass as ``feval`` or ``eval_metric``.
+
+        Parameters
+        ----------
+        first, second : ndarray and Dataset, or ndarray and ndarray
+            As for the objective.
+        weight : array-like of shape (n_samples,), optional
+            Weights.
+
+        Returns
+        -------
+        tuple
+            Name, weighted mean score with all constants, and False: lower is better.
+        """
+        source, preds, weight = _unpack(first, second, weight)
+        y = np.asarray(source, dtype=np.float64)
+        raw = self._shaped(preds, len(y))
+        steps = self._find(source) or self._training_of(getattr(second, "used_indices", None))
+        if steps is not None:
+            raw = np.clip(raw + steps.start, steps.low, steps.high)
+        score = METRICS[self.metric_name](self.family, y, self.family.theta(raw))
+        return self.metric_name, float(np.average(score, weights=weight)), False
+
+    def predict_dist(
+        self, booster: Any, X: Any, offset: ArrayLike | None = None, **options: Any
+    ) -> Predictive:
+        """Predict distributions from a model trained with this objective.
+
+        Parameters
+        ----------
+        booster : Booster or LGBMModel
+            Trained or reloaded model.
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        offset : array-like of shape (n_samples,), optional
+            Known part of the first raw score, as given in training by `init_score`.
+        **options : object
+            Passed to the booster's `predict`, such as ``num_iteration``.
+
+        Returns
+        -------
+        Predictive
+            One distribution a row.
+        """
+        booster = getattr(booster, "booster_", booster)
+        raw = self._shaped(booster.predict(X, raw_score=True, **options), None)
+        if offset is not None:
+            raw = raw.copy()
+            raw[:, 0] += np.asarray(offset, dtype=np.float64)
+        return Predictive(self.family, self.family.theta(raw))
+
+    def _shaped(self, preds: ArrayLike, n: int | None) -> np.ndarray:
+        k = self.family.n_params
+        raw = np.asarray(preds, dtype=np.float64)
+        raw = raw[:, None] if raw.ndim == 1 and k == 1 else raw
+        if raw.ndim != 2 or raw.shape[1] != k or (n is not None and len(raw) != n):
+            raise ValueError(
+                f"predictions for {self.family.name} must have shape ({'n' if n is None else n}, {k}), "
+                f"got {raw.shape}; is num_class={k} set, as lightgbm_params() does?"
+            )
+        return raw
+
+    def _find(self, source: Any) -> Steps | None:
+        for held, steps, _ in self._runs:
+            if held is source:
+                return steps
+        return None
+
+    def _training_of(self, rows: Any) -> Steps | None:
+        """Fit that validation rows belong to: in `lightgbm.cv`, the one that left them out."""
+        for _, steps, used in reversed(self._runs):
+            if rows is None or used is None or rows[0] not in used:
+                return steps
+        return None
+
+    def _begin(self, source: Any, raw: np.ndarray, weight: ArrayLike | None, rows: Any) -> Steps:
+        """Start a fit: what the booster predicts before its first tree are initial scores."""
+        y = np.asarray(source, dtype=np.float64)
+        self.family.check_support(y, "label")
+        steps = Steps(
+            self.family,
+            y,
+            None if weight is None else np.asarray(weight, dtype=np.float64),
+            raw[:, 0] if raw.any() else None,
+            step_exponent(self.step),
+        )
+        if raw[:, 1:].any():  # scores of an earlier model: they hold its start value
+            steps.start = np.zeros(self.family.n_params)
+        self._runs = [*self._runs[-15:], (source, steps, rows)]  # folds of `lightgbm.cv` take turns
+        return steps
+
+
+class _BakeStart:
+    """Callback that adds the start value to the leaves of the first trees."""
+
+    order = 1
+    before_iteration = False
+
+    def __init__(self, loss: Distributional) -> None:
+        self.loss = loss
+
+    def __call__(self, env: Any) -> None:
+        if env.iteration != env.begin_iteration:
+            return
+        kind = next(
+            (env.params[key] for key in ("boosting", "boosting_type", "boost") if key in env.params), "gbdt"
+        )
+        if kind in ("dart", "rf", "random_forest"):
+            raise ValueError(
+                f"boosting must be 'gbdt' or 'goss', got {kind!r}: it would rescale the start value"
+            )
+        boosters = getattr(env.model, "boosters", None) or [env.model]
+        for booster in boosters:
+            steps = self.loss._find(booster.train_set.get_label())
+            if steps is not None:
+                bake_start(booster, steps.start)
+
+
+def bake_start(booster: Any, start: np.ndarray) -> None:
+    """Add a constant to each output by way of its latest tree's leaves.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+        Model; changed in place.
+    start : ndarray of shape (K,)
+        What to add.
+    """
+    first = booster.num_trees() - len(start)
+    trees = booster.dump_model(num_iteration=1, start_iteration=first // len(start))["tree_info"]
+    for k, value in enumerate(start):
+        for leaf in range(trees[k]["num_leaves"]):  # one, for a tree without a split
+            held = booster.get_leaf_output(first + k, leaf)
+            booster.set_leaf_output(first + k, leaf, held + float(value))
+
+
+def _unpack(first: Any, second: Any, weight: ArrayLike | None) -> tuple[Any, np.ndarray, Any]:
+    """Tell `lightgbm.train`'s (preds, data) from scikit-learn's (y_true, y_pred, weight)."""
+    if hasattr(second, "get_label"):
+        return second.get_label(), first, second.get_weight()
+    return first, second, weight
