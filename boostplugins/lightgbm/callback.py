@@ -72,8 +72,8 @@ class _Update:
         if objective != state.chain:
             state.armed = False
             raise ValueError(
-                f"objective must be the chain whose clock is among the callbacks, got {objective!r}; train with "
-                '{"objective": chain} and callbacks=[chain.callback()]'
+                f"objective must be the chain whose clock is among the callbacks, got {objective!r}; train "
+                'with {"objective": chain} and callbacks=[chain.callback()]'
             )
         before = booster.current_iteration()
         try:

@@ -165,8 +165,8 @@ class CyclicalSGLB:
         state = find_state(data, armed=True)
         if state is None:
             raise ValueError(
-                "callbacks must hold the chain's clock, got none: lgb.train(..., callbacks=[chain.callback()]), "
-                "also with lgb.cv and with fit"
+                "callbacks must hold the chain's clock, got none: lgb.train(..., "
+                "callbacks=[chain.callback()]), also with lgb.cv and with fit"
             )
         if state.chain != self:
             raise ValueError(f"objective must be the chain of the callback, {state.chain!r}, got {self!r}")
@@ -226,7 +226,9 @@ class CyclicalSGLB:
             return ChainMetric(self)
         if maximize is None:
             raise ValueError("maximize must be True or False for a metric of your own, got None")
-        return ChainMetric(self, function, name or getattr(function, "__name__", "score"), bool(maximize))
+        return ChainMetric(
+            self, function, name or str(getattr(function, "__name__", "score")), bool(maximize)
+        )
 
     def lightgbm_params(self, **overrides: Any) -> dict[str, Any]:
         """Give the LightGBM settings that the chain needs.

@@ -70,11 +70,11 @@ class ChainMetric:
             scores, y = second, first
         state = find_state(data, armed=False)
         if state is None or state.chain != self.chain:
-            raise ValueError("the metric of a chain scores fits of that chain only; pass its own chain.metric()")
+            raise ValueError("the metric of a chain scores fits of that chain only; pass its own metric()")
         if self.chain.prior is not None and data is None:
             raise ValueError(
-                "a chain with a prior function cannot be scored through LightGBM's scikit-learn interface, which "
-                "hides the rows; use lgb.train, or SGLBRegressor(booster='lightgbm')"
+                "a chain with a prior function cannot be scored through LightGBM's scikit-learn interface, "
+                "which hides the rows; use lgb.train, or SGLBRegressor(booster='lightgbm')"
             )
         if state.leaves is not None:
             scores = state.leaves.held_out(scores)
@@ -83,7 +83,7 @@ class ChainMetric:
         value = self._value(state.loss, np.asarray(y, dtype=np.float64), raw, weight)
         if math.isnan(value):
             raise ValueError(
-                f"metric {self.name!r} is NaN in iteration {state.iteration}; check the labels of the data set"
+                f"metric {self.name!r} is NaN in iteration {state.iteration}; check the labels of the data"
             )
         return self.name, value, self.maximize
 

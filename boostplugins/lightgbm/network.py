@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from typing import Any
 
@@ -52,8 +53,6 @@ def first_row(params: dict[str, Any]) -> tuple[int, bool]:
 def _addresses() -> set[str]:
     name = socket.gethostname()
     found = {name, "localhost", "127.0.0.1"}
-    try:
+    with contextlib.suppress(OSError):
         found |= {str(entry[4][0]) for entry in socket.getaddrinfo(name, None)}
-    except OSError:
-        pass
     return found

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import lightgbm as lgb
 import numpy as np
 
@@ -26,10 +29,10 @@ def held_out_variance(data: lgb.Dataset) -> float:
     """
     n = data.num_data()
     y = np.asarray(data.get_label(), dtype=np.float64)
-    weight = data.get_weight()
+    weight: Any = data.get_weight()
     mean = np.average(y, weights=weight)
     spread = float(np.average((y - mean) ** 2, weights=weight))
-    least = max(_LEAST * spread, np.finfo(np.float32).tiny)
+    least = max(_LEAST * spread, float(np.finfo(np.float32).tiny))
     if n < _MIN_ROWS or spread <= least:
         return max(spread, least)
     order = np.random.default_rng(0).permutation(n)[:_MAX_ROWS]
@@ -53,3 +56,29 @@ def held_out_variance(data: lgb.Dataset) -> float:
     booster = lgb.train(params, used, 300, valid_sets=[held], callbacks=[stop])
     variance = float(booster.best_score["valid_0"]["l2"])
     return min(max(variance, least), max(spread, least))
+
+
+def of_rows(X: Any, y: np.ndarray, weight: np.ndarray | None, categorical: Sequence[int]) -> float:
+    """Estimate the noise variance of an estimator's rows.
+
+    Parameters
+    ----------
+    X : ndarray or DataFrame of shape (n_samples, n_features)
+        Features; categorical columns hold strings.
+    y : ndarray of shape (n_samples,)
+        Responses.
+    weight : ndarray of shape (n_samples,) or None
+        Weights.
+    categorical : sequence of int
+        Numbers of the categorical columns.
+
+    Returns
+    -------
+    float
+        Estimate, > 0.
+    """
+    frame = X
+    if len(categorical):
+        frame = X.astype({X.columns[number]: "category" for number in categorical})
+    data = lgb.Dataset(frame, y, weight=weight, free_raw_data=False, params={"verbosity": -1})
+    return held_out_variance(data.construct())

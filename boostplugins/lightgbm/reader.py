@@ -111,6 +111,7 @@ class LightGBMReader:
         return out
 
     def _rows(self, X: Any) -> Any:
+        rows: Any
         if isinstance(X, pd.DataFrame):
             rows = self._frame(X)
         else:
@@ -119,8 +120,8 @@ class LightGBMReader:
                 rows = rows.astype(np.float64)
         if len(rows.shape) != 2 or rows.shape[1] != self.booster.num_feature():
             raise ValueError(
-                f"X must have shape (n_samples, {self.booster.num_feature()}), the features of the model, got "
-                f"{rows.shape}"
+                f"X must have shape (n_samples, {self.booster.num_feature()}), the features of the model, "
+                f"got {rows.shape}"
             )
         return rows
 
@@ -143,7 +144,7 @@ def _booster(model: Any) -> Booster:
     if isinstance(model, (str, Path)):
         path = Path(model)
         if not path.is_file():
-            raise ValueError(f"model must be a file of a LightGBM model, got {str(model)!r}, which is no file")
+            raise ValueError(f"model must be the file of a LightGBM model, got {str(model)!r}: no such file")
         return Booster(model_file=path)
     if isinstance(model, Booster):
         return model

@@ -106,7 +106,7 @@ class TrainingState:
             )
         if chain.shrink > 0 and (self.begin or _has_start(data)):
             raise ValueError(
-                "init_model and init_score cannot go with shrink > 0, which would not reach them; use shrink=0"
+                "init_model and init_score cannot go with shrink > 0, which would miss them; use shrink=0"
             )
         if chain.leaf_noise == "independent":
             if distributed:
@@ -114,9 +114,7 @@ class TrainingState:
             if find(params, "boosting") == "dart":
                 raise ValueError('leaf_noise must be "shared" with boosting="dart", which rewrites trees')
 
-    def _ready_loss(
-        self, y: np.ndarray, weight: np.ndarray | None, data: Dataset, distributed: bool
-    ) -> Loss:
+    def _ready_loss(self, y: np.ndarray, weight: np.ndarray | None, data: Dataset, distributed: bool) -> Loss:
         loss = self.chain.loss
         if distributed and self.chain.start is None:
             raise ValueError(
@@ -205,7 +203,7 @@ class TrainingState:
                 self._offset = np.ascontiguousarray(values.T)
             self._cycle = cycle
         exploring = chain.schedule.exploring(iteration) and self._mask_of_cycle is not None
-        self._kept = self._mask_of_cycle if exploring else _NO_MASK
+        self._kept: np.ndarray = self._mask_of_cycle if exploring else _NO_MASK  # type: ignore[assignment]
 
     def step(self, stream: int) -> Step:
         """Describe the iteration to the compiled pass.
