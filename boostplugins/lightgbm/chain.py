@@ -53,6 +53,9 @@ class CyclicalSGLB:
     leaf_noise : {"shared", "independent"}, default="shared"
         Whether the leaves keep the draw on which their tree was grown, or get values from a second
         one, as in CatBoost: leaf values then do not carry what the choice of splits found in the noise.
+    leaves : {"gradient", "newton"}, default="gradient"
+        What a leaf's value is: the weighted mean of its rows' directions, or Newton's step, as in
+        LightGBM's own losses; only for chains without noise.
     prior : FittedPrior, optional
         Random function added to the raw scores of each cycle; needs data sets that keep their rows
         (``free_raw_data=False``).
@@ -91,6 +94,7 @@ class CyclicalSGLB:
         shrink: float = 0.0,
         noise: str = "objective",
         leaf_noise: str = "shared",
+        leaves: str = "gradient",
         prior: FittedPrior | None = None,
         random_state: int = 0,
     ) -> None:
@@ -109,6 +113,12 @@ class CyclicalSGLB:
         self.shrink = check_real("shrink", shrink, 0.0)
         self.noise = check_option("noise", noise, ("objective", "none"))
         self.leaf_noise = check_option("leaf_noise", leaf_noise, ("shared", "independent"))
+        self.leaves = check_option("leaves", leaves, ("gradient", "newton"))
+        if self.leaves == "newton" and self.noise == "objective" and self.temperature != math.inf:
+            raise ValueError(
+                'leaves="newton" must go without noise: curvatures that move with the scores would bend '
+                "the posterior; use temperature=math.inf, or leaves='gradient'"
+            )
         self.prior = prior
         self.random_state = check_integer("random_state", random_state, 0)
         self.start: tuple[float, ...] | None = None
@@ -123,7 +133,7 @@ class CyclicalSGLB:
         return (
             f"CyclicalSGLB({self.loss!r}, schedule={self.schedule!r}, mask={self.mask!r}, "
             f"temperature={self.temperature:g}, shrink={self.shrink:g}, noise={self.noise!r}, "
-            f"leaf_noise={self.leaf_noise!r}, random_state={self.random_state})"
+            f"leaf_noise={self.leaf_noise!r}, leaves={self.leaves!r}, random_state={self.random_state})"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -153,7 +163,7 @@ class CyclicalSGLB:
         gradient : ndarray of shape (n_samples,) or (n_samples, n_outputs), dtype float32
             Upward direction with schedule, mask, weights and noise.
         hessian : ndarray of the same shape, dtype float32
-            Weights.
+            Weights, or weighted curvatures for Newton leaves.
 
         Raises
         ------
@@ -328,6 +338,7 @@ class CyclicalSGLB:
             "temperature": None if self.temperature == math.inf else self.temperature,
             "noise": self.noise,
             "leaf_noise": self.leaf_noise,
+            "leaves": self.leaves,
             "shrink": self.shrink,
             "random_state": self.random_state,
             "prior": None if self.prior is None else self.prior.to_dict(),

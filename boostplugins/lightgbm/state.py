@@ -77,6 +77,7 @@ class TrainingState:
         self._curvature = np.ones(shape, dtype=np.float32)
         if len(self.weight):
             self._curvature[:] = self.weight
+        self._newton = chain.leaves == "newton"
         self._sigma = float(self.loss.noise_scale(np.zeros((1, self.loss.n_outputs)))[0, 0])
         self.features = None if chain.prior is None else _features(data)
         self._offset = np.empty((self.loss.n_outputs, 0))
@@ -249,7 +250,7 @@ class TrainingState:
         """
         step = self.step(stream)
         shift = self.shift(self.iteration)
-        if self.loss.kernel is not None:
+        if self.loss.kernel is not None and not self._newton:
             rows = Rows(self.y, self.weight, self._kept, shift, self._offset)
             all_outputs(self.loss.kernel, step, rows, scores, self._out)
         else:
@@ -264,10 +265,15 @@ class TrainingState:
 
     def _any_loss(self, step: Step, scores: np.ndarray, shift: np.ndarray) -> None:
         raw = self._raw(scores, step.scale, shift)
-        d = np.asarray(self.loss.direction(self.y.astype(np.float64), raw))
+        y = self.y.astype(np.float64)
+        weight = self.weight.astype(np.float64)[:, None] if len(self.weight) else np.ones((1, 1))
+        if self._newton:
+            d = -np.asarray(self.loss.gradient(y, raw))
+            self._curvature[:] = (weight * _newton_factor(self.loss) * self.loss.hessian(y, raw)).T
+        else:
+            d = np.asarray(self.loss.direction(y, raw))
         if d.shape != raw.shape:
             raise ValueError(f"direction of {self.loss.name} must have shape {raw.shape}, got {d.shape}")
-        weight = self.weight.astype(np.float64)[:, None] if len(self.weight) else 1.0
         d = step.gain * weight * d
         if len(self._kept):
             d[~self._kept] = 0.0
@@ -400,6 +406,12 @@ def find_state(data: Any, armed: bool) -> TrainingState | None:
         elif booster.train_set is data or any(held is data for held in booster.valid_sets):
             return state
     return latest
+
+
+def _newton_factor(loss: Loss) -> float:
+    """LightGBM's factor of the diagonal curvatures of K coupled class scores, K / (K - 1)."""
+    k = loss.n_outputs
+    return k / (k - 1.0) if loss.classification and k > 1 else 1.0
 
 
 def _has_start(data: Dataset) -> bool:
