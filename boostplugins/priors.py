@@ -179,6 +179,8 @@ class FittedPrior:
         Random Fourier frequencies a function.
     random_state : int
         Seed of the functions.
+    units : tuple of float, optional
+        Factor of each raw score's functions; 1 by default.
 
     Examples
     --------
@@ -200,6 +202,22 @@ class FittedPrior:
     noise: float
     n_frequencies: int
     random_state: int
+    units: tuple[float, ...] | None = None
+
+    def in_units(self, units: Sequence[float]) -> FittedPrior:
+        """Express the functions in the units of a loss's raw scores.
+
+        Parameters
+        ----------
+        units : sequence of float
+            Factor of each raw score, such as `Loss.prior_units`.
+
+        Returns
+        -------
+        FittedPrior
+            The same functions, times these factors.
+        """
+        return replace(self, units=tuple(float(unit) for unit in units))
 
     def values(self, cycle: int, X: np.ndarray, n_outputs: int = 1) -> np.ndarray:
         """Evaluate the functions of one cycle.
@@ -257,7 +275,7 @@ class FittedPrior:
             kernel = _kernel(coordinates, self.anchors)
             for values, draw in zip(out, draws):
                 values[start : start + len(rows)] = self._function(coordinates, kernel, draw)[: len(rows)]
-        return out
+        return out if self.units is None else out * np.array(self.units)
 
     def variance(self, X: np.ndarray) -> np.ndarray:
         """Variance of the functions over cycles.
@@ -292,6 +310,7 @@ class FittedPrior:
             "noise": float(self.noise),
             "n_frequencies": int(self.n_frequencies),
             "random_state": int(self.random_state),
+            "units": None if self.units is None else list(self.units),
         }
 
     @classmethod
@@ -318,6 +337,7 @@ class FittedPrior:
             float(state["noise"]),
             int(state["n_frequencies"]),
             int(state["random_state"]),
+            None if state.get("units") is None else tuple(state["units"]),
         )
 
     def __getstate__(self) -> dict[str, Any]:

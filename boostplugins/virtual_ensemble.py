@@ -143,9 +143,8 @@ class VirtualEnsemble:
         """
         states = self._reader.states(X, self.ends)
         if self.prior is not None:
-            for member, end in enumerate(self.ends):
-                cycle = self.schedule.cycle(int(end) - 1)
-                states[:, member] += self.prior.values(cycle, _features(X), states.shape[2])
+            cycles = [self.schedule.cycle(int(end) - 1) for end in self.ends]
+            states += self.prior.values_of(cycles, _features(X), states.shape[2]).transpose(1, 0, 2)
         return states
 
     def uncertainty(self, X: Any) -> Uncertainty:

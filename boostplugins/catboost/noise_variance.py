@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,3 +75,25 @@ def held_out_variance(pool: Any) -> float:
     residual = np.asarray(held.get_label(), dtype=np.float64) - model.predict(held)
     variance = float(np.average(residual**2, weights=np.asarray(held.get_weight())))
     return min(max(variance, least), spread)
+
+
+def of_rows(X: Any, y: np.ndarray, weight: np.ndarray | None, categorical: Sequence[int]) -> float:
+    """Estimate the noise variance of an estimator's rows.
+
+    Parameters
+    ----------
+    X : ndarray or DataFrame of shape (n_samples, n_features)
+        Features; categorical columns hold strings.
+    y : ndarray of shape (n_samples,)
+        Responses.
+    weight : ndarray of shape (n_samples,) or None
+        Weights.
+    categorical : sequence of int
+        Numbers of the categorical columns.
+
+    Returns
+    -------
+    float
+        Estimate, > 0.
+    """
+    return held_out_variance(Pool(X, y, weight=weight, cat_features=list(categorical) or None))

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from catboost import CatBoost, Pool
+from catboost import CatBoost
 
 from boostplugins.catboost.chain import CyclicalSGLB
-from boostplugins.catboost.noise_variance import held_out_variance
 from boostplugins.catboost.reader import CatBoostReader
-from boostplugins.losses import Loss, SquaredError
+from boostplugins.losses import Loss
 from boostplugins.masks import RowMask
 from boostplugins.schedules import GradientSchedule
 
@@ -84,8 +83,6 @@ def train(
     CatBoost
         Trained model.
     """
-    if isinstance(loss, SquaredError):
-        loss = loss.with_noise_variance(held_out_variance(Pool(X, y, cat_features=list(categorical) or None)))
     chain = CyclicalSGLB(
         loss,
         schedule=schedule,

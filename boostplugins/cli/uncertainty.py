@@ -42,12 +42,12 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     for path in (options.out, options.save):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"the folder of {path} does not exist; make it first")
-    missing = [column for column in X.columns if column not in new.columns]
-    if missing:
-        raise UsageError(f"{options.new} lacks the columns {missing} of {options.train}")
     classify = is_classification(y, options.task)
     if not classify and not pd.api.types.is_numeric_dtype(y):
         raise UsageError(f"--target {options.target} holds text; use --task classification")
+    missing = [column for column in X.columns if column not in new.columns]
+    if missing:
+        raise UsageError(f"{options.new} lacks the columns {missing} of {options.train}")
     kind = SGLBClassifier if classify else SGLBRegressor
     model: Any = kind(
         booster=options.booster, n_estimators=options.trees, random_state=options.seed, min_samples_leaf=5

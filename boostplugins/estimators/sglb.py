@@ -171,11 +171,10 @@ class _SGLB(BaseEstimator):
                 spread = float(np.average((y - self.constant_[0]) ** 2, weights=weight))
                 self.loss_ = self.loss_.with_noise_variance(max(spread, np.finfo(np.float32).tiny))
             return
-        prior = self.prior
-        if prior is not None and hasattr(prior, "fit"):
-            if len(self.categorical_features_):
-                raise ValueError("prior must be None with categorical features; encode them as numbers first")
-            prior = prior.fit(np.asarray(X, dtype=np.float64))
+        if isinstance(self.loss_, SquaredError) and self.loss_.noise_variance is None:
+            estimate = import_module(f"boostplugins.{self.booster}.noise_variance").of_rows
+            self.loss_ = self.loss_.with_noise_variance(estimate(X, y, weight, self.categorical_features_))
+        prior = self._fit_prior(X, y, weight)
         for chain in range(self.n_chains):
             model = self._trainer.train(
                 loss=self.loss_,
@@ -199,6 +198,13 @@ class _SGLB(BaseEstimator):
             )
             self.models_.append(model)
         self.loss_ = self._ensembles()[0].loss
+
+    def _fit_prior(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
+        if self.prior is None:
+            return None
+        if len(self.categorical_features_):
+            raise ValueError("prior must be None with categorical features; encode them as numbers first")
+        return self.prior.fit(np.asarray(X, dtype=np.float64)).in_units(self.loss_.prior_units(y, weight))
 
     def _ensembles(self) -> list[VirtualEnsemble]:
         with warnings.catch_warnings():

@@ -175,6 +175,23 @@ class Loss(ABC):
         """
         return np.ones_like(raw)
 
+    def prior_units(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+        """Units in which a prior function's scale is meant.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            Responses.
+        weight : ndarray of shape (n_samples,), optional
+            Weights.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs,)
+            Size of the noise of each raw score; 0 for a score without a prior function.
+        """
+        return np.ones(self.n_outputs)
+
     def check_labels(self, y: np.ndarray) -> None:  # noqa: B027
         """Refuse responses outside the loss's support.
 

@@ -70,6 +70,9 @@ class NormalLikelihood(Loss):
         spread = math.sqrt(np.average((y - mean) ** 2, weights=weight))
         return np.array([mean, math.log(max(spread, _LEAST_SPREAD * max(abs(mean), 1.0)))])
 
+    def prior_units(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+        return np.array([math.exp(self.start(y, weight)[1]), 0.0])
+
     def response(self, raw: np.ndarray) -> np.ndarray:
         return raw[..., 0]
 

@@ -66,6 +66,9 @@ class SquaredError(Loss):
     def noise_scale(self, raw: np.ndarray) -> np.ndarray:
         return np.full_like(raw, math.sqrt(self._variance))
 
+    def prior_units(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+        return np.array([math.sqrt(self._variance)])
+
     def start(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         return np.array([np.average(y, weights=weight)])
 

@@ -54,7 +54,7 @@ def test_regression_file(booster, files, capsys):
     assert "iteration 40 of 40" in capsys.readouterr().err
     model = SGLBRegressor.load(files / "model.zip")
     np.testing.assert_allclose(
-        model.predict(pd.read_csv(files / "new.csv").assign(label="low")), out["prediction"]
+        model.predict(pd.read_csv(files / "new.csv")), out["prediction"]
     )
 
 
