@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -78,6 +79,12 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
                 "y must be given: this estimator requires y to be passed, but the target y is None"
             )
         X, self._categorical = fit_frame(self, X, self.cat_features)
+        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected: it is read as one",
+                DataConversionWarning,
+                stacklevel=3,
+            )
         y = check_target(y)
         if len(y) != len(X):
             raise ValueError(f"X and y must have as many rows, got {len(X)} and {len(y)}")
@@ -107,6 +114,12 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
             (weight / weight.mean()).astype(dtype),
         )
         return Problem(table, self._encoder.n_levels, sample, held_out, training, int(seed))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = False
+        return tags
 
     def _read(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Check rows to predict; what the tree and what the networks see."""

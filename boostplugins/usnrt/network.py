@@ -294,7 +294,7 @@ def train_network(
     n_inputs = rows.X.shape[1]
     params = spec.start(n_inputs, rng, dtype) if start is None else start.astype(dtype)
     layout = spec.layout(n_inputs)
-    state = _fresh_state(params, layout, training.batch_size)
+    state = fresh_state(params, layout, training.batch_size)
     check = Rows(np.ascontiguousarray(rows.X[check_rows]), rows.target[check_rows], rows.weight[check_rows])
     if not check.weight.any():  # rows of weight 0 cannot judge; count them equally
         check = check._replace(weight=np.ones_like(check.weight))
@@ -324,11 +324,27 @@ def train_network(
             if drops == 0:
                 break
             drops, since, rate, taken = drops - 1, 0, rate / 10.0, 0
-            state = _fresh_state(best.copy(), layout, training.batch_size)
+            state = fresh_state(best.copy(), layout, training.batch_size)
     return Network(spec, n_inputs, best), History(tuple(losses), best_epoch)
 
 
-def _fresh_state(params: np.ndarray, layout: Layout, batch_size: int) -> State:
+def fresh_state(params: np.ndarray, layout: Layout, batch_size: int) -> State:
+    """Make the state of a training that starts now.
+
+    Parameters
+    ----------
+    params : ndarray of shape (n_params,)
+        Parameters, changed in place by the training.
+    layout : Layout
+        The network.
+    batch_size : int
+        Rows of a mini-batch.
+
+    Returns
+    -------
+    State
+        With zero moments.
+    """
     size = batch_size * int(layout.sizes.sum())
     dtype = params.dtype
     blank = [np.zeros(len(params), dtype=dtype) for _ in range(3)]

@@ -1,0 +1,202 @@
+"""MCDropoutRegressor: one network whose dropped units at prediction stand for a posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from boostplugins._validation import check_integer, check_option, check_real
+from boostplugins.estimators._networks import NetworkRegressor, hidden_units, shown
+from boostplugins.predictive import Predictive
+from boostplugins.usnrt.growth import Workers
+from boostplugins.usnrt.kernels import Rows
+from boostplugins.usnrt.network import Network, NetworkSpec, thinned, train_network
+
+_TRAIN_STREAM, _DRAW_STREAM = 3, 4  # apart from the streams of trees
+# Least standard deviation, in units of the target's: a mixture of draws needs some width.
+LEAST_NOISE = 1e-4
+
+
+class MCDropoutRegressor(NetworkRegressor):
+    """A network of the mean with dropout in training and in prediction [1]_, as a baseline.
+
+    Each draw drops hidden units for all rows alike, so it is a function, and the prediction of a
+    row does not depend on its neighbours.
+
+    Parameters
+    ----------
+    n_draws : int, default=100
+        Draws in prediction.
+    hidden : sequence of int, optional
+        Hidden units; by default (8 d, 16 d, 4 d) for d features.
+    dropout : float, default=0.5
+        Chance that a hidden unit is dropped.
+    noise : {"held-out", None}, default="held-out"
+        "held-out": each draw is a Normal whose variance is what the draws' spread leaves of the
+        held-out squared error. None: no noise, one Normal with mean and variance of the draws, as
+        often reported; far too narrow where the response is noisy.
+    max_epochs : int, default=1000
+        Most epochs.
+    batch_size : int, default=64
+        Rows of a mini-batch.
+    learning_rate : float, default=0.01
+        Adam's rate.
+    patience : int, default=20
+        Epochs without a lower validation loss after which training stops.
+    learning_rate_drops : int, default=0
+        How often, once stalled, training goes on from the best weights at a tenth of the rate.
+    validation_fraction : float, default=0.2
+        Share of rows held out for early stopping and the noise.
+    cat_features : sequence of int or str, optional
+        Categorical columns besides those whose type says so.
+    dtype : {"float32", "float64"}, default="float32"
+        Arithmetic of the network.
+    n_jobs : int, optional
+        Threads over draws; never changes a bit of the result.
+    verbose : bool or int, default=False
+        Whether to show progress.
+    random_state : int, RandomState or None, default=0
+        Seed of start, orders, validation rows and dropped units.
+
+    Attributes
+    ----------
+    network_ : Network
+        The network.
+    draws_ : list of Network
+        Networks with units dropped.
+    noise_variance_ : float
+        Variance of the noise, in squared units of the target.
+    history_ : History
+        Validation losses.
+    n_iter_ : int
+        Epochs run.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X had names.
+
+    References
+    ----------
+    .. [1] Gal, Ghahramani (2016), Dropout as a Bayesian approximation. ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from boostplugins.estimators.mc_dropout import MCDropoutRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(500, 1))
+    >>> y = X[:, 0] + 0.1 * rng.normal(size=500)
+    >>> model = MCDropoutRegressor(hidden=(32,), dropout=0.1, max_epochs=20).fit(X, y)
+    >>> u = model.predict_uncertainty([[0.0], [5.0]])
+    >>> bool(u.knowledge[1] > u.knowledge[0])
+    True
+    """
+
+    def __init__(
+        self,
+        n_draws: int = 100,
+        *,
+        hidden: Sequence[int] | None = None,
+        dropout: float = 0.5,
+        noise: str | None = "held-out",
+        max_epochs: int = 1000,
+        batch_size: int = 64,
+        learning_rate: float = 0.01,
+        patience: int = 20,
+        learning_rate_drops: int = 0,
+        validation_fraction: float = 0.2,
+        cat_features: Sequence[Any] | None = None,
+        dtype: str = "float32",
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.n_draws = n_draws
+        self.hidden = hidden
+        self.dropout = dropout
+        self.noise = noise
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.learning_rate_drops = learning_rate_drops
+        self.validation_fraction = validation_fraction
+        self.cat_features = cat_features
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the network and draw its dropped units.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Features; NaN for missing.
+        y : array-like of shape (n_samples,)
+            Responses.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows in the loss.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        n_draws = check_integer("n_draws", self.n_draws, 1)
+        dropout = check_real("dropout", self.dropout, 0.0, 1.0, closed="left")
+        check_option("noise", self.noise, ("held-out", None))
+        problem = self._prepare(X, y, sample_weight, 1)
+        spec = NetworkSpec(
+            hidden_units("hidden", self.hidden, (8, 16, 4), self.n_features_in_), keep=1.0 - dropout
+        )
+        sample, fit_rows, check_rows = problem.part(0, np.arange(len(problem.table)))
+        workers = Workers(None)
+
+        def train() -> tuple[Network, Any]:
+            rng = problem.rng(0, 0, _TRAIN_STREAM)
+            rows = Rows(*vars(sample).values())
+            return train_network(spec, rows, fit_rows, check_rows, problem.training, rng, None, workers.watch)
+
+        with shown(self.verbose):
+            [(self.network_, self.history_)] = workers.run(train, [()])
+        self.n_iter_ = len(self.history_.loss) - 1
+        rng = problem.rng(0, 0, _DRAW_STREAM)
+        self.draws_ = [thinned(self.network_, rng) for _ in range(n_draws)]
+        held_out = self._draw(sample.inputs[check_rows])
+        error = np.mean((sample.target[check_rows] - held_out.mean(axis=1)) ** 2)
+        spare = max(float(error - held_out.var(axis=1).mean()), LEAST_NOISE**2)
+        self.noise_variance_ = spare * self._unit**2 if self.noise == "held-out" else 0.0
+        return self
+
+    def _draw(self, inputs: np.ndarray) -> np.ndarray:
+        with threadpool_limits(1, user_api="blas"):
+            values = Workers(self.n_jobs).run(Network.predict, [(draw, inputs) for draw in self.draws_])
+        return np.stack(values, axis=1).astype(np.float64)
+
+    def predict_dist(self, X: Any) -> Predictive:
+        """Predict the distribution of the response.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        Predictive
+            A mixture of one Normal a draw, or a single Normal with ``noise=None``.
+        """
+        check_is_fitted(self, "draws_")
+        mean = self._center + self._unit * self._draw(self._read(X)[1])
+        if self.noise == "held-out":
+            spread = np.full_like(mean, np.sqrt(self.noise_variance_))
+            return Predictive("normal", np.stack([mean, spread], axis=2))
+        spread = np.maximum(mean.std(axis=1), LEAST_NOISE * self._unit)
+        return Predictive("normal", np.stack([mean.mean(axis=1), spread], axis=1))
