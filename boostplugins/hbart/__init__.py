@@ -1,0 +1,1 @@
+"""Bayesian additive regression trees with homoskedastic, log-linear or forest variance."""

@@ -1,0 +1,354 @@
+"""Posterior draws of forests: compact storage, and prediction from it.
+
+A structure is stored once and kept for as long as draws share it, which most do: a tree's proposal
+is refused more often than not. Prediction follows the same economy: rows are sent down a tree only
+where its structure changed since the draw before; otherwise a draw costs one masked addition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from boostplugins.hbart.compiling import inner, kernel
+from boostplugins.hbart.passes import shift_four, shift_many
+from boostplugins.hbart.sampler import Record
+
+_BLOCK_VALUES = 2_000_000  # draws times rows that prediction holds at a time
+
+
+@dataclass(frozen=True)
+class ForestDraws:
+    """Draws of one forest.
+
+    Attributes
+    ----------
+    var, cut, miss, right : ndarray of shape (n_nodes,)
+        Nodes of all structures in preorder: split column (-1 for a leaf), cut (or a leaf's number),
+        whether missing values go right (plus 2 for a rule on levels), and the distance to the right
+        child; the left child is next.
+    start : ndarray of shape (n_structures + 1,)
+        First node of each structure.
+    structure : ndarray of shape (n_draws, n_trees)
+        Structure of each draw's trees.
+    values : ndarray
+        Leaf values by draw, tree and leaf.
+    """
+
+    var: np.ndarray
+    cut: np.ndarray
+    miss: np.ndarray
+    right: np.ndarray
+    start: np.ndarray
+    structure: np.ndarray
+    values: np.ndarray
+
+    @property
+    def n_leaves(self) -> np.ndarray:
+        """Leaves of each structure."""
+        return (np.diff(self.start) + 1) // 2
+
+    def first_values(self) -> np.ndarray:
+        """Position of each draw's first leaf value, and the end: an array of n_draws + 1 numbers."""
+        return np.concatenate([[0], np.cumsum(self.n_leaves[self.structure].sum(axis=1))]).astype(np.int64)
+
+    def head(self, n_draws: int) -> ForestDraws:
+        """Keep the first draws.
+
+        Parameters
+        ----------
+        n_draws : int
+            Draws to keep.
+
+        Returns
+        -------
+        ForestDraws
+            Shorter record; structures are all kept.
+        """
+        values = self.values[: self.first_values()[n_draws]]
+        return ForestDraws(
+            self.var, self.cut, self.miss, self.right, self.start, self.structure[:n_draws], values
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[ForestDraws]) -> ForestDraws:
+        """Put draws one after another.
+
+        Parameters
+        ----------
+        parts : sequence of ForestDraws
+            Draws, each with its own structures.
+
+        Returns
+        -------
+        ForestDraws
+            All of them.
+        """
+        n_nodes = np.cumsum([0, *(len(part.var) for part in parts)])
+        n_structures = np.cumsum([0, *(len(part.start) - 1 for part in parts)])
+        return cls(
+            np.concatenate([part.var for part in parts]),
+            np.concatenate([part.cut for part in parts]),
+            np.concatenate([part.miss for part in parts]),
+            np.concatenate([part.right for part in parts]),
+            np.concatenate([[0], *(part.start[1:] + n for part, n in zip(parts, n_nodes))]),
+            np.concatenate([part.structure + n for part, n in zip(parts, n_structures)]).astype(np.int32),
+            np.concatenate([part.values for part in parts]),
+        )
+
+    def predict(self, codes: np.ndarray, draws: slice, scale: bool) -> np.ndarray:
+        """Sum (or multiply) the leaf values of every tree.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (p, n)
+            Rows' codes.
+        draws : slice
+            Draws to evaluate.
+        scale : bool
+            Multiply, from 1, instead of adding, from 0.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n)
+            Forest values.
+        """
+        first, last, _ = draws.indices(len(self.structure))
+        out = np.full((last - first, codes.shape[1]), 1.0 if scale else 0.0)
+        if self.structure.shape[1]:
+            nodes = (self.var, self.cut, self.miss, self.right)
+            structure = np.ascontiguousarray(self.structure[first:last])
+            evaluate(
+                codes, nodes, self.start, structure, self.values[self.first_values()[first] :], scale, out
+            )
+        return out
+
+
+@inner
+def descend(codes, nodes, root, leaf_of):  # type: ignore[no-untyped-def]
+    """Find the leaf number of every row in the structure that starts at node `root`."""
+    var, cut, miss, right = nodes
+    for i in range(codes.shape[1]):
+        node = root
+        while var[node] >= 0:
+            code = np.int64(codes[var[node], i])
+            if code == 65535:
+                go_right = (miss[node] & 1) != 0
+            elif miss[node] > 1:
+                go_right = ((cut[node] >> code) & 1) == 0
+            else:
+                go_right = code > cut[node]
+            node += np.int64(right[node]) if go_right else 1
+        leaf_of[i] = cut[node]
+
+
+@kernel
+def evaluate(codes, nodes, start, structure, values, scale, out):  # type: ignore[no-untyped-def]
+    """Fill out (draws, rows) with forest values."""
+    n_trees = structure.shape[1]
+    n = codes.shape[1]
+    leaf_of = np.zeros((n_trees, n), dtype=np.uint8)
+    last = np.full(n_trees, -1)
+    leaves = np.arange(4).astype(np.uint8)
+    by = np.zeros(256)
+    position = 0
+    for draw in range(len(structure)):
+        for t in range(n_trees):
+            s = structure[draw, t]
+            if s != last[t]:
+                descend(codes, nodes, start[s], leaf_of[t])
+                last[t] = s
+            number = (start[s + 1] - start[s] + 1) // 2
+            for k in range(number):
+                by[k] = values[position + k] if scale else -values[position + k]
+            for k in range(number, 4):
+                by[k] = by[number - 1]
+            position += number
+            if number <= 4:
+                shift_four(out[draw], leaf_of[t], leaves, by, scale)
+            else:
+                shift_many(out[draw], leaf_of[t], by, scale)
+
+
+def trim(record: Record, n_draws: int) -> ForestDraws:
+    """Copy what a record holds.
+
+    Parameters
+    ----------
+    record : Record
+        Full record.
+    n_draws : int
+        Draws in it.
+
+    Returns
+    -------
+    ForestDraws
+        Draws whose structure numbers count from the chain's first structure.
+    """
+    structures, nodes, values = record.size
+    return ForestDraws(
+        record.var[:nodes].astype(np.int32),
+        record.cut[:nodes].copy(),
+        record.miss[:nodes].copy(),
+        record.right[:nodes].astype(np.int32),
+        record.start[: structures + 1].copy(),
+        record.structure[:n_draws].astype(np.int32),
+        record.values[:values].copy(),
+    )
+
+
+@dataclass
+class Pieces:
+    """One chain's draws, as the rounds left them.
+
+    Attributes
+    ----------
+    mean, variance : list of ForestDraws
+        Forests.
+    scalars : list of ndarray of shape (n, 1 + k)
+        sigma^2 and gamma.
+    """
+
+    mean: list[ForestDraws] = field(default_factory=list)
+    variance: list[ForestDraws] = field(default_factory=list)
+    scalars: list[np.ndarray] = field(default_factory=list)
+
+    def add(self, mean: ForestDraws, variance: ForestDraws, scalars: np.ndarray) -> None:
+        """Append a round.
+
+        Parameters
+        ----------
+        mean, variance : ForestDraws
+            Forests.
+        scalars : ndarray of shape (n, 1 + k)
+            sigma^2 and gamma.
+        """
+        self.mean.append(mean)
+        self.variance.append(variance)
+        self.scalars.append(scalars)
+
+    @property
+    def n_draws(self) -> int:
+        """Draws so far."""
+        return sum(len(part) for part in self.scalars)
+
+
+def _one_chain(parts: list[ForestDraws]) -> ForestDraws:
+    """Join a chain's rounds, whose structure numbers already count through."""
+    joined = ForestDraws.join(parts)
+    structure = np.concatenate([part.structure for part in parts])
+    return ForestDraws(
+        joined.var, joined.cut, joined.miss, joined.right, joined.start, structure, joined.values
+    )
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Draws of all chains, by chain and then by draw, on the scaled response.
+
+    Attributes
+    ----------
+    mean, variance : ForestDraws
+        Forests; the variance forest has no trees unless the variance is one.
+    sigma2 : ndarray of shape (n_draws,)
+        Variances at the centre of the variance covariates.
+    gamma : ndarray of shape (n_draws, k)
+        Coefficients of the standardised variance covariates.
+    n_chains : int
+        Chains.
+    """
+
+    mean: ForestDraws
+    variance: ForestDraws
+    sigma2: np.ndarray
+    gamma: np.ndarray
+    n_chains: int
+
+    @classmethod
+    def join(cls, chains: Sequence[Pieces]) -> Posterior:
+        """Join chains, cut to the shortest.
+
+        Parameters
+        ----------
+        chains : sequence of Pieces
+            Draws of each chain.
+
+        Returns
+        -------
+        Posterior
+            All draws.
+        """
+        n = min(chain.n_draws for chain in chains)
+        mean = ForestDraws.join([_one_chain(chain.mean).head(n) for chain in chains])
+        variance = ForestDraws.join([_one_chain(chain.variance).head(n) for chain in chains])
+        scalars = np.concatenate([np.concatenate(chain.scalars)[:n] for chain in chains])
+        return cls(mean, variance, scalars[:, 0].copy(), scalars[:, 1:].copy(), len(chains))
+
+    @property
+    def n_draws(self) -> int:
+        """Draws of all chains."""
+        return len(self.sigma2)
+
+    def by_chain(self, values: np.ndarray) -> np.ndarray:
+        """Fold draws into chains.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_draws, ...)
+            One entry a draw.
+
+        Returns
+        -------
+        ndarray of shape (n_chains, n_draws / n_chains, ...)
+            The same by chain.
+        """
+        return values.reshape(self.n_chains, -1, *values.shape[1:])
+
+    def moments(
+        self, codes: np.ndarray, z: np.ndarray, draws: slice = slice(None), variance: bool = True
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Mean and variance of the scaled response for each draw.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (p, n)
+            Rows' codes.
+        z : ndarray of shape (n, k)
+            Standardised variance covariates.
+        draws : slice, default=slice(None)
+            Draws to evaluate.
+        variance : bool, default=True
+            Whether the variances are wanted too.
+
+        Returns
+        -------
+        tuple of ndarray of shape (n_draws, n)
+            Means and variances.
+        """
+        mean = self.mean.predict(codes, draws, scale=False)
+        if not variance:
+            return mean, None
+        spread = self.variance.predict(codes, draws, scale=True)
+        spread *= self.sigma2[draws, None] * np.exp(self.gamma[draws] @ z.T)
+        return mean, spread
+
+    def row_blocks(self, n: int, n_draws: int | None = None) -> Iterator[slice]:
+        """Cut rows into blocks whose draws fit in memory.
+
+        Parameters
+        ----------
+        n : int
+            Rows.
+        n_draws : int, optional
+            Draws to be held; all by default.
+
+        Yields
+        ------
+        slice
+            Rows of a block.
+        """
+        size = max(1, min(4096, _BLOCK_VALUES // max(n_draws or self.n_draws, 1)))
+        for start in range(0, n, size):
+            yield slice(start, min(start + size, n))
