@@ -22,10 +22,11 @@ from boostplugins._validation import check_integer, check_option, check_real, ch
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.predictive import Predictive
+from boostplugins.usnrt.calibration import CALIBRATIONS
 from boostplugins.usnrt.encoding import TableEncoder, mean_and_scale
 from boostplugins.usnrt.growth import Problem, TreePlan, fit_trees, hold_out
 from boostplugins.usnrt.network import Training
-from boostplugins.usnrt.pair import CALIBRATIONS, PairPlan, Sample
+from boostplugins.usnrt.pair import PairPlan, Sample
 from boostplugins.usnrt.saving import (
     pack_encoder,
     pack_history,

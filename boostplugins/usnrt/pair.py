@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from boostplugins.usnrt.calibration import variance_factor
 from boostplugins.usnrt.kernels import Rows
 from boostplugins.usnrt.network import History, Network, NetworkSpec, Training, train_network
-
-# Fewer held-out rows than this cannot tell a scale from chance.
-LEAST_CALIBRATION_ROWS = 20
-CALIBRATIONS = (None, "scale")
 
 
 @dataclass(frozen=True)
@@ -31,8 +27,8 @@ class PairPlan:
         squared error; in between errors weigh variance**(beta - 1) (beta-NLL [1]_).
     floor : float, default=1e-8
         Least variance, in units of the standardised target.
-    calibration : {None, "scale"}, default=None
-        "scale": multiply variances by the mean of squared error / variance over held-out rows.
+    calibration : {None, "scale", "coverage"}, default=None
+        Factor of the variances from held-out rows; see `boostplugins.usnrt.calibration`.
 
     References
     ----------
@@ -220,10 +216,10 @@ def train_pair(
         factor[used] = variance.predict(sample.inputs[used]).astype(np.float64) ** (plan.beta - 1.0)
         weight = (sample.weight * (factor / factor[used].mean())).astype(dtype)
     pair = MeanVariance(mean, variance)
-    if plan.calibration == "scale" and len(check_rows) >= LEAST_CALIBRATION_ROWS:
-        ratio = target[check_rows] / pair.predict(sample.inputs[check_rows])[1]
-        scale = np.average(ratio, weights=_positive(sample.weight[check_rows]))
-        pair = MeanVariance(mean, variance, float(np.clip(scale, 1e-6, 1e6)))
+    if plan.calibration is not None:
+        mu, variances = pair.predict(sample.inputs[check_rows])
+        factor_found = variance_factor(plan.calibration, sample.target[check_rows] - mu, variances)
+        pair = MeanVariance(mean, variance, factor_found)
     return pair, tuple(histories)
 
 
@@ -236,7 +232,3 @@ def _start(spec: NetworkSpec, sample: Sample, bias: float, rng: np.random.Genera
 
 def _softplus_inverse(value: float) -> float:
     return value if value > 30 else float(np.log(np.expm1(max(value, 1e-30))))
-
-
-def _positive(weight: np.ndarray) -> Any:
-    return weight if weight.any() else None

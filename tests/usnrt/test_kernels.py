@@ -87,7 +87,9 @@ def test_adam_over_epochs_equals_the_twin(spec):
 
 
 def test_tanh_is_exact_to_rounding():
-    x = np.concatenate([np.linspace(-25, 25, 10001), [0.0, -0.0, 1e-12, -1e-300, 400.0, -1e308, np.inf, -np.inf]])
+    x = np.concatenate(
+        [np.linspace(-25, 25, 10001), [0.0, -0.0, 1e-12, -1e-300, 400.0, -1e308, np.inf, -np.inf]]
+    )
     values = x.copy()
     kernels.tanh_in_place(values)
     np.testing.assert_allclose(values, np.tanh(x), rtol=5e-15, atol=0)
