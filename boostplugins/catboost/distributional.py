@@ -74,7 +74,9 @@ class Distributional:
         self.metric_name = check_option("metric", metric, tuple(METRICS))
         step_exponent(step)
         if self.family.n_params == 0:
-            raise ValueError(f"family {self.family.name} must know its number of classes here; pass n_classes")
+            raise ValueError(
+                f"family {self.family.name} must know its number of classes here; pass n_classes"
+            )
         self._fit: _Fit | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Distributional:
@@ -105,10 +107,24 @@ class Distributional:
             "bootstrap_type": "No",
             "random_strength": 0.0,
             "boost_from_average": False,
+            "l2_leaf_reg": 1.0,
+        }
+
+    @staticmethod
+    def categorical_params() -> dict[str, Any]:
+        """Give the parameters that categorical features need on top.
+
+        Returns
+        -------
+        dict
+            One-hot encoding up to 255 levels, frequencies beyond: both free of the target.
+        """
+        counter = ["Counter"]
+        return {
             "one_hot_max_size": _ONE_HOT,
             "max_ctr_complexity": 1,
-            "simple_ctr": ["Counter"],
-            "l2_leaf_reg": 1.0,
+            "simple_ctr": counter,
+            "combinations_ctr": counter,
         }
 
     def pool(
@@ -262,6 +278,7 @@ class Distributional:
             "verbose": False,
             "allow_writing_files": False,
             **self.catboost_params(),
+            **(self.categorical_params() if cat_features is not None and len(cat_features) else {}),
             **params,
             "iterations": rounds * turns,
         }

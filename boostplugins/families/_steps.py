@@ -112,33 +112,27 @@ class Steps:
         out : tuple of two ndarray of shape (n_samples, K)
             Where the (signed) gradients and the curvatures go.
         """
-        score, fisher = self.family.score_and_fisher(self.y, np.clip(raw, self.low, self.high))
-        finish(score, fisher, raw, self, sign, out)
+        self.block(raw, slice(None), sign, out)
 
+    def block(self, raw: np.ndarray, rows: Any, sign: float, out: tuple[np.ndarray, np.ndarray]) -> None:
+        """Fill gradients and curvatures of some rows.
 
-def finish(
-    score: np.ndarray,
-    fisher: np.ndarray,
-    raw: np.ndarray,
-    steps: Any,
-    sign: float,
-    out: tuple[np.ndarray, np.ndarray],
-) -> None:
-    """Cap scores, stop at the limits, weigh rows.
-
-    Parameters
-    ----------
-    score, fisher, raw : ndarray of shape (n_samples, K)
-        Derivatives at the raw scores.
-    steps : Steps
-        Limits, weights and exponent.
-    sign : float
-        Sign of the gradients.
-    out : tuple of two ndarray of shape (n_samples, K)
-        Gradients and curvatures.
-    """
-    settings = (steps.exponent, sign, MAX_SCORE, MAX_STEP)
-    _finish(score, fisher, raw, steps.weight, (steps.low, steps.high, steps.unit_free), settings, *out)
+        Parameters
+        ----------
+        raw : ndarray of shape (n_rows, K)
+            Raw scores of these rows.
+        rows : slice or ndarray of int
+            Which they are.
+        sign : float
+            As for `terms`.
+        out : tuple of two ndarray of shape (n_rows, K)
+            As for `terms`.
+        """
+        clipped = np.clip(raw, self.low, self.high)
+        score, fisher = self.family.score_and_fisher(self.y[rows], clipped)
+        settings = (self.exponent, sign, MAX_SCORE, MAX_STEP)
+        limits = (self.low, self.high, self.unit_free)
+        _finish(score, fisher, raw, self.weight[rows], limits, settings, *out)
 
 
 @njit
