@@ -44,9 +44,7 @@ class ChainCallback:
         for booster in boosters:
             state = sessions.states.get(booster)
             if state is None:
-                steps = env.end_iteration - env.begin_iteration
-                state = TrainingState(self.chain, booster, env.params, steps)
-                sessions.states[booster] = state
+                state = self._begin(booster, env)
             rate = float(find(env.params, "learning_rate"))
             if rate != state.learning_rate:
                 raise ValueError(
@@ -55,6 +53,16 @@ class ChainCallback:
                 )
             state.arm(state.begin + env.iteration - env.begin_iteration)
             booster.update = _Update(booster, state)
+
+    def _begin(self, booster: Booster, env: Any) -> TrainingState:
+        try:
+            state = TrainingState(self.chain, booster, env.params, env.end_iteration - env.begin_iteration)
+        except Exception:
+            if booster._network:
+                booster.free_network()  # or the other machines would wait for this one
+            raise
+        sessions.states[booster] = state
+        return state
 
 
 class _Update:

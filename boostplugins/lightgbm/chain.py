@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,11 +48,16 @@ class CyclicalSGLB:
         boosting.
     shrink : float, default=0.0
         Shrink rate gamma >= 0 of the model: a Gaussian prior on leaf values.
+    shrink_to : {"zero", "start"}, default="zero"
+        What the model is shrunk to: zero raw scores, or the loss's own start value.
     noise : {"objective", "none"}, default="objective"
         Whether the objective draws Langevin noise.
     leaf_noise : {"shared", "independent"}, default="shared"
         Whether the leaves keep the draw on which their tree was grown, or get values from a second
         one, as in CatBoost: leaf values then do not carry what the choice of splits found in the noise.
+    structure_noise : float, default=1.0
+        Factor of the noise that the choice of splits sees; below 1 it needs ``leaf_noise="independent"``,
+        so that leaves still get the whole noise.
     leaves : {"gradient", "newton"}, default="gradient"
         What a leaf's value is: the weighted mean of its rows' directions, or Newton's step, as in
         LightGBM's own losses; only for chains without noise.
@@ -92,8 +97,10 @@ class CyclicalSGLB:
         mask: RowMask | None = None,
         temperature: float = 1.0,
         shrink: float = 0.0,
+        shrink_to: str = "zero",
         noise: str = "objective",
         leaf_noise: str = "shared",
+        structure_noise: float = 1.0,
         leaves: str = "gradient",
         prior: FittedPrior | None = None,
         random_state: int = 0,
@@ -111,8 +118,15 @@ class CyclicalSGLB:
             )
         self.temperature = float(temperature)
         self.shrink = check_real("shrink", shrink, 0.0)
+        self.shrink_to = check_option("shrink_to", shrink_to, ("zero", "start"))
         self.noise = check_option("noise", noise, ("objective", "none"))
         self.leaf_noise = check_option("leaf_noise", leaf_noise, ("shared", "independent"))
+        self.structure_noise = check_real("structure_noise", structure_noise, 0.0)
+        if self.structure_noise != 1.0 and self.leaf_noise == "shared" and self.noise == "objective":
+            raise ValueError(
+                f"structure_noise must be 1 where leaves share it, got {self.structure_noise:g}; use "
+                'leaf_noise="independent"'
+            )
         self.leaves = check_option("leaves", leaves, ("gradient", "newton"))
         if self.leaves == "newton" and self.noise == "objective" and self.temperature != math.inf:
             raise ValueError(
@@ -133,7 +147,8 @@ class CyclicalSGLB:
         return (
             f"CyclicalSGLB({self.loss!r}, schedule={self.schedule!r}, mask={self.mask!r}, "
             f"temperature={self.temperature:g}, shrink={self.shrink:g}, noise={self.noise!r}, "
-            f"leaf_noise={self.leaf_noise!r}, leaves={self.leaves!r}, random_state={self.random_state})"
+            f"leaf_noise={self.leaf_noise!r}, structure_noise={self.structure_noise:g}, "
+            f"shrink_to={self.shrink_to!r}, leaves={self.leaves!r}, random_state={self.random_state})"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -298,6 +313,52 @@ class CyclicalSGLB:
 
         return settle(self, y, sample_weight)
 
+    def fit_dask(
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        callbacks: Sequence[Any] = (),
+        **options: Any,
+    ) -> Any:
+        """Fit a Dask model on the chain, settled on all rows; empty parts do no harm.
+
+        Parameters
+        ----------
+        model : DaskLGBMRegressor or DaskLGBMClassifier
+            Unfitted model made with ``**chain.lightgbm_params()``; its objective becomes the settled
+            chain. The regressor takes classes 0 .. K - 1 in any parts; for the classifier, which numbers
+            the classes of each machine by itself, neighbouring parts are joined until each holds all.
+        X : dask array or DataFrame of shape (n_samples, n_features)
+            Rows.
+        y : dask array or Series of shape (n_samples,)
+            Responses, in the parts of `X`.
+        sample_weight : dask array or Series of shape (n_samples,), optional
+            Weights.
+        callbacks : sequence, default=()
+            Further LightGBM callbacks.
+        **options : dict
+            Further arguments of ``model.fit``.
+
+        Returns
+        -------
+        DaskLGBMRegressor or DaskLGBMClassifier
+            The fitted model.
+
+        Notes
+        -----
+        Each machine numbers its rows in a range of its own: masks and noise are unique over all rows,
+        and depend on which rows a machine was given, as LightGBM's trees do.
+
+        A Dask array is scored by parts, each where it lies, with
+        ``X.map_blocks(lambda rows: ensemble.uncertainty(rows).knowledge, drop_axis=1, dtype=float)``, a
+        frame with ``map_partitions``, for ``ensemble = VirtualEnsemble.from_lightgbm(model)``.
+        """
+        from boostplugins.lightgbm.distributed import fit
+
+        return fit(self, model, X, y, sample_weight, callbacks, options)
+
     def start_value(self, y: ArrayLike, sample_weight: ArrayLike | None = None) -> np.ndarray:
         """Compute the loss's best constant.
 
@@ -338,6 +399,8 @@ class CyclicalSGLB:
             "temperature": None if self.temperature == math.inf else self.temperature,
             "noise": self.noise,
             "leaf_noise": self.leaf_noise,
+            "shrink_to": self.shrink_to,
+            "structure_noise": self.structure_noise,
             "leaves": self.leaves,
             "shrink": self.shrink,
             "random_state": self.random_state,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 from typing import Any
 
 from boostplugins.lightgbm.settings import find
@@ -48,6 +49,33 @@ def first_row(params: dict[str, Any]) -> tuple[int, bool]:
             "their own; give each machine a port of its own"
         )
     return mine[0] * _ROWS_PER_MACHINE, True
+
+
+def check_classes(n_classes: int) -> None:
+    """Refuse a machine's classifier that does not see every class.
+
+    Parameters
+    ----------
+    n_classes : int
+        Classes of all rows.
+
+    Raises
+    ------
+    ValueError
+        Where LightGBM's classifier has numbered fewer classes: it numbers those of its own rows, so
+        that numbers would mean other classes on other machines.
+    """
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != "lightgbm.sklearn":
+        frame = frame.f_back  # type: ignore[assignment]
+    model = None if frame is None else frame.f_locals.get("self")
+    seen = getattr(model, "_classes", None)
+    if seen is not None and len(seen) != n_classes:
+        raise ValueError(
+            f"every machine must hold all {n_classes} classes for a Dask classifier, which numbers the classes "
+            f"of each machine by itself, got {list(seen)} on one; use DaskLGBMRegressor on labels 0 .. K - 1 "
+            "with the same chain, which takes any parts, or spread the rows"
+        )
 
 
 def _addresses() -> set[str]:

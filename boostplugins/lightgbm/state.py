@@ -20,10 +20,10 @@ from lightgbm import Booster, Dataset
 from boostplugins._validation import check_target, check_weight
 from boostplugins.lightgbm.description import write_description
 from boostplugins.lightgbm.leaves import LeafDraws
-from boostplugins.lightgbm.network import first_row
+from boostplugins.lightgbm.network import check_classes, first_row
 from boostplugins.lightgbm.settings import check_settings, find
-from boostplugins.losses import Loss, SquaredError
-from boostplugins.losses.kernels import Rows, Step, all_outputs
+from boostplugins.losses import Loss, NormalLikelihood, SquaredError
+from boostplugins.losses.kernels import LARGEST_LOG, NORMAL, Rows, Step, all_outputs
 from boostplugins.noise import Stream, normals
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ class TrainingState:
         if len(self.weight):
             self._curvature[:] = self.weight
         self._newton = chain.leaves == "newton"
+        # The compiled pass knows the range of a Normal likelihood, CatBoost's row by row does not.
+        self._kernel = NORMAL if type(self.loss) is NormalLikelihood else self.loss.kernel
+        self._range = getattr(self.loss, "log_sigma_range", None) or (-LARGEST_LOG, LARGEST_LOG)
         self._sigma = float(self.loss.noise_scale(np.zeros((1, self.loss.n_outputs)))[0, 0])
         self.features = None if chain.prior is None else _features(data)
         self._offset = np.empty((self.loss.n_outputs, 0))
@@ -122,6 +125,8 @@ class TrainingState:
                 "a chain on several machines needs the start value of all rows, not of its own; train "
                 "with chain.distributed(y, sample_weight) in place of chain"
             )
+        if distributed and loss.classification:
+            check_classes(max(loss.n_outputs, 2))
         if isinstance(loss, SquaredError) and loss.noise_variance is None:
             from boostplugins.lightgbm.noise_variance import held_out_variance
 
@@ -221,7 +226,7 @@ class TrainingState:
         """
         return Step(
             gain=float(self.chain.schedule.scale(self.iteration)),
-            size=self.noise_size,
+            size=self.noise_size * (self.chain.structure_noise if stream == Stream.STRUCTURE else 1.0),
             sigma=self._sigma,
             scale=self.scale(self.iteration),
             factor=-1.0 / self.scale(self.iteration + 1),
@@ -229,6 +234,8 @@ class TrainingState:
             iteration=self.iteration,
             stream=int(stream),
             first_row=self.first_row,
+            low=self._range[0],
+            high=self._range[1],
         )
 
     def gradients(self, scores: np.ndarray, stream: int = Stream.STRUCTURE) -> tuple[np.ndarray, np.ndarray]:
@@ -250,11 +257,15 @@ class TrainingState:
         """
         step = self.step(stream)
         shift = self.shift(self.iteration)
-        if self.loss.kernel is not None and not self._newton:
+        if self._kernel is not None and not self._newton:
             rows = Rows(self.y, self.weight, self._kept, shift, self._offset)
-            all_outputs(self.loss.kernel, step, rows, scores, self._out)
+            all_outputs(self._kernel, step, rows, scores, self._out)
         else:
             self._any_loss(step, scores, shift)
+        if self.chain.shrink_to == "start" and self.chain.shrink > 0:
+            # Gives back what shrinkage takes from the start.
+            pull = (step.factor * self.chain.shrink * self.start).astype(np.float32)
+            self._out += pull[:, None] * (self.weight if len(self.weight) else np.float32(1.0))
         if not np.isfinite(self._out).all():
             bad = int((~np.isfinite(self._out)).any(axis=0).sum())
             raise ValueError(

@@ -14,7 +14,7 @@ from boostplugins.noise import _fill as fill
 
 # Numbers of the compiled losses (`Loss.kernel`).
 SQUARED_ERROR, LOGISTIC, SOFTMAX, NORMAL = 0, 1, 2, 3
-_LARGEST_LOG = 300.0  # of a standard deviation, so that its square stays finite
+LARGEST_LOG = 300.0  # of a standard deviation, so that its square stays finite
 
 
 @njit(error_model="numpy")
@@ -57,6 +57,8 @@ class Step(NamedTuple):
         Factor of the result.
     seed, iteration, stream, first_row : int
         Place of the first row's noise among all draws.
+    low, high : float
+        Range of the log standard deviation of a Normal likelihood.
     """
 
     gain: float
@@ -68,6 +70,8 @@ class Step(NamedTuple):
     iteration: int
     stream: int
     first_row: int
+    low: float = -LARGEST_LOG
+    high: float = LARGEST_LOG
 
 
 class Rows(NamedTuple):
@@ -120,7 +124,7 @@ def all_outputs(kernel, step, rows, scores, out):  # type: ignore[no-untyped-def
             if rows.offset.shape[1]:
                 for j in range(count):
                     part[j] += rows.offset[k, first + j]
-        directions(kernel, rows.y[first:end], raw, d, spread)
+        directions(kernel, step, rows.y[first:end], raw, d, spread)
         weigh(step, rows, first, d, spread, zeta[:, skip:], out)
         first = end
 
@@ -158,7 +162,7 @@ def weigh(step, rows, first, d, spread, zeta, out):  # type: ignore[no-untyped-d
 
 
 @njit(error_model="numpy")
-def directions(kernel, y, raw, d, spread):  # type: ignore[no-untyped-def]
+def directions(kernel, step, y, raw, d, spread):  # type: ignore[no-untyped-def]
     """Write the downhill directions of a batch into `d`, and noise scales that vary into `spread`."""
     if kernel == SQUARED_ERROR:
         for j in range(len(y)):
@@ -186,7 +190,7 @@ def directions(kernel, y, raw, d, spread):  # type: ignore[no-untyped-def]
         total[:] = 1.0
     else:
         for j in range(len(y)):
-            sigma = math.exp(min(max(raw[1, j], -_LARGEST_LOG), _LARGEST_LOG))
+            sigma = math.exp(min(max(raw[1, j], step.low), step.high))
             spread[0, j] = sigma
             residual = np.float64(y[j]) - raw[0, j]
             d[0, j] = residual

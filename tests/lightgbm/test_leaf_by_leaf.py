@@ -62,16 +62,30 @@ def test_states_are_leaf_means(loss, weighted, shrink, leaf_noise):
     leaves = booster.predict(X, pred_leaf=True).reshape(N, STEPS, loss.n_outputs)
     w = weight if weighted else np.ones(N)
     read = LightGBMReader(booster).states(X, np.arange(1, STEPS + 1))
-    for t, expected in enumerate(states(leaves, chain, loss, y, w, step)):
+    for t, expected in enumerate(states(leaves, chain, loss.ready(y, w), y, w, step)):
         np.testing.assert_allclose(read[:, t], expected, rtol=1e-5, atol=3e-5)
     last = booster.predict(X, raw_score=True).reshape(N, -1)
     np.testing.assert_allclose(last, read[:, -1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("loss", LOSSES[:3], ids=lambda loss: loss.name)
+def test_shrinking_to_the_start_with_quieter_structure(loss):
+    X, y, weight = problem(loss)
+    options = {"leaf_noise": "independent", "structure_noise": 0.3, "shrink_to": "start", "shrink": 0.4}
+    chain = CyclicalSGLB(loss, temperature=2.0, **options)
+    booster = train(chain, X, y, weight)
+    leaves = booster.predict(X, pred_leaf=True).reshape(N, STEPS, loss.n_outputs)
+    read = LightGBMReader(booster).states(X, np.arange(1, STEPS + 1))
+    for t, expected in enumerate(states(leaves, chain, loss, y, weight, 0.3)):
+        np.testing.assert_allclose(read[:, t], expected, rtol=1e-5, atol=3e-5)
+    with pytest.raises(ValueError, match="structure_noise must be 1"):
+        CyclicalSGLB(loss, structure_noise=0.3)
+
+
 def test_the_first_tree_is_not_all_of_the_trees():
     # The recomputation above must fail for other draws, or it proves nothing.
     loss = SquaredError(noise_variance=0.1)
-    X, y, weight = problem(loss)
+    X, y, _ = problem(loss)
     booster = train(CyclicalSGLB(loss, random_state=1), X, y)
     leaves = booster.predict(X, pred_leaf=True).reshape(N, STEPS, 1)
     read = LightGBMReader(booster).states(X, np.array([STEPS]))[:, 0]

@@ -30,7 +30,8 @@ def states(leaves, chain, loss, y, weight, step, prior_values=None):
             size = math.sqrt(2.0 / (step * chain.temperature))
             zeta = np.stack([normals(chain.random_state, t, stream, n, output=k) for k in range(k_total)], 1)
             d += np.sqrt(weight)[:, None] * size * loss.noise_scale(raw) * zeta
-        state = (1.0 - chain.shrink * step) * state
+        pull = loss.start(y, weight) if chain.shrink_to == "start" else 0.0
+        state = state + chain.shrink * step * (pull - state)
         for k in range(k_total):
             total_d = np.bincount(leaves[:, t, k], d[:, k])
             total_w = np.bincount(leaves[:, t, k], weight)
