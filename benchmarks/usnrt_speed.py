@@ -10,6 +10,7 @@ from __future__ import annotations
 import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,7 @@ def torch_net(spec, d):
     torch.manual_seed(0)
     sizes = [d, *spec.hidden, 1]
     parts = []
-    for below, above in zip(sizes, sizes[1:]):
+    for below, above in pairwise(sizes):
         linear = torch.nn.Linear(below, above)
         torch.nn.init.xavier_normal_(linear.weight)
         torch.nn.init.zeros_(linear.bias)
@@ -137,7 +138,7 @@ def networks(name):
         print(line, flush=True)
     spec = NetworkSpec((8 * d, 4 * d))
     rows = Rows(X, target, ones)
-    reference, history = train_network(
+    _, history = train_network(
         spec, rows, fit_rows, check_rows, Training(max_epochs=15), np.random.default_rng(1)
     )
     goal = 1.02 * history.best_loss

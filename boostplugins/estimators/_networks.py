@@ -80,7 +80,8 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
                 "y must be given: this estimator requires y to be passed, but the target y is None"
             )
         X, self._categorical = fit_frame(self, X, self.cat_features)
-        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+        shape = np.shape(np.asarray(y))
+        if len(shape) == 2 and shape[1] == 1:
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected: it is read as one",
                 DataConversionWarning,
@@ -223,7 +224,8 @@ class PairRegressor(NetworkRegressor):
         """
         state, arrays = read_model(path, cls.__name__)
         try:
-            model = cls(**state["params"])
+            params = state["params"]
+            model = cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in params.items()})
             model._encoder = unpack_encoder(state["encoder"], arrays)
             model._categorical = [int(j) for j in state["categorical"]]
             model._center, model._unit = (float(value) for value in state["target"])

@@ -25,8 +25,9 @@ class HNNRegressor(PairRegressor):
     beta : float, default=0.0
         0: errors of the mean weigh 1 / variance, the likelihood; 1: all weigh the same; between the
         two, a variance to the power ``beta - 1`` (beta-NLL).
-    calibration : {None, "scale"}, default=None
-        "scale" multiplies variances by the mean of squared error / variance over held-out rows.
+    calibration : {None, "scale", "coverage"}, default=None
+        Multiplies variances by a factor from held-out rows (20 at least): "scale" for the best
+        likelihood, "coverage" for the best calibrated percentiles.
     variance_floor : float, default=1e-8
         Least variance, in units of the target's variance.
     max_epochs : int, default=1000
@@ -37,7 +38,7 @@ class HNNRegressor(PairRegressor):
         Adam's rate.
     patience : int, default=20
         Epochs without a lower validation loss after which a network stops.
-    learning_rate_drops : int, default=0
+    learning_rate_drops : int, default=1
         How often a stalled network first goes on from its best weights at a tenth of the rate.
     validation_fraction : float, default=0.2
         Share of rows, drawn anew for each member, held out for early stopping and calibration.
@@ -96,7 +97,7 @@ class HNNRegressor(PairRegressor):
         batch_size: int = 64,
         learning_rate: float = 0.01,
         patience: int = 20,
-        learning_rate_drops: int = 0,
+        learning_rate_drops: int = 1,
         validation_fraction: float = 0.2,
         cat_features: Sequence[Any] | None = None,
         dtype: str = "float32",

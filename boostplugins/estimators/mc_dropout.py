@@ -48,7 +48,7 @@ class MCDropoutRegressor(NetworkRegressor):
         Adam's rate.
     patience : int, default=20
         Epochs without a lower validation loss after which training stops.
-    learning_rate_drops : int, default=0
+    learning_rate_drops : int, default=1
         How often, once stalled, training goes on from the best weights at a tenth of the rate.
     validation_fraction : float, default=0.2
         Share of rows held out for early stopping and the noise.
@@ -108,7 +108,7 @@ class MCDropoutRegressor(NetworkRegressor):
         batch_size: int = 64,
         learning_rate: float = 0.01,
         patience: int = 20,
-        learning_rate_drops: int = 0,
+        learning_rate_drops: int = 1,
         validation_fraction: float = 0.2,
         cat_features: Sequence[Any] | None = None,
         dtype: str = "float32",

@@ -43,9 +43,9 @@ class USNRTRegressor(PairRegressor):
     beta : float, default=0.0
         0: errors of the mean weigh 1 / variance, the likelihood; 1: all weigh the same; between the
         two, a variance to the power ``beta - 1`` (beta-NLL).
-    calibration : {None, "scale"}, default=None
-        "scale" multiplies a leaf's variances by the mean of squared error / variance over its
-        held-out rows (20 at least).
+    calibration : {None, "scale", "coverage"}, default=None
+        Multiplies a leaf's variances by a factor from its held-out rows (20 at least): "scale" for
+        the best likelihood, "coverage" for the best calibrated percentiles.
     variance_floor : float, default=1e-8
         Least variance, in units of the target's variance.
     max_epochs : int, default=1000
@@ -56,7 +56,7 @@ class USNRTRegressor(PairRegressor):
         Adam's rate.
     patience : int, default=20
         Epochs without a lower validation loss after which a network stops.
-    learning_rate_drops : int, default=0
+    learning_rate_drops : int, default=1
         How often a stalled network first goes on from its best weights at a tenth of the rate.
     validation_fraction : float, default=0.2
         Share of rows, drawn anew for each member, held out for early stopping and calibration.
@@ -126,7 +126,7 @@ class USNRTRegressor(PairRegressor):
         batch_size: int = 64,
         learning_rate: float = 0.01,
         patience: int = 20,
-        learning_rate_drops: int = 0,
+        learning_rate_drops: int = 1,
         validation_fraction: float = 0.2,
         cat_features: Sequence[Any] | None = None,
         dtype: str = "float32",

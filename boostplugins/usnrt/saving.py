@@ -66,7 +66,7 @@ def read_model(path: str | Path, kind: str) -> tuple[dict[str, Any], Arrays]:
         For a file of another kind, format or none.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         head = json.loads(arrays.pop("head").tobytes().decode())
         found, version, state = head["kind"], head["format"], head["state"]

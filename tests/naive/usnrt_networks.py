@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 
 def unpack(params, sizes):
     """Weights and biases of each layer."""
     layers, at = [], 0
-    for below, above in zip(sizes[:-1], sizes[1:]):
+    for below, above in pairwise(sizes):
         weights = params[at : at + below * above].reshape(below, above)
         at += below * above
         layers.append((weights, params[at : at + above]))
@@ -61,9 +63,8 @@ def adam(params, gradients, rate=0.01, beta1=0.9, beta2=0.999, epsilon=1e-8):
     """Adam's path through gradients given as a function of (params, step)."""
     first, second = np.zeros_like(params), np.zeros_like(params)
     params = params.copy()
-    step = 0
-    for each in gradients:
-        step += 1
+
+    for step, each in enumerate(gradients, 1):
         g = each(params)
         first = beta1 * first + (1 - beta1) * g
         second = beta2 * second + (1 - beta2) * g**2

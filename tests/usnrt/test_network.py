@@ -21,7 +21,8 @@ def wave(n=600, seed=0):
     return X, y, np.ones(n, dtype=F32)
 
 
-def train(spec=NetworkSpec((16, 8)), seed=0, **options):
+def train(seed=0, **options):
+    spec = NetworkSpec((16, 8))
     rows = Rows(*wave())
     training = Training(**{"max_epochs": 40, **options})
     return train_network(
