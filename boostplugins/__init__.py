@@ -13,6 +13,7 @@ _PUBLIC = {
     "BernoulliMask": "masks",
     "Constant": "schedules",
     "CosineCycle": "schedules",
+    "DistributionalRegressor": "estimators.distributional",
     "NoMask": "masks",
     "RandomPrior": "priors",
     "Uncertainty": "uncertainty",

@@ -468,6 +468,7 @@ class _Watch:
         self.last = np.zeros(len(y))
         self.trees = -1
         self.value = np.inf
+        self.history: list[float] = []
 
     def score(self, approx: np.ndarray, trees: int, name: str) -> float:
         turns = len(self.steps.start)
@@ -481,6 +482,8 @@ class _Watch:
             theta = family.theta(np.clip(self.raw, self.steps.low, self.steps.high))
             score = METRICS[name](family, self.y, theta)
             self.value = float(np.average(np.minimum(score, 1e100), weights=self.weight))
+            if trees % turns == turns - 1:
+                self.history.append(self.value)
         return self.value
 
 

@@ -95,6 +95,7 @@ class Steps:
         self.family = family
         self.y = np.ascontiguousarray(y, dtype=np.float64)
         self.weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.offset = offset
         self.start = family.init(self.y, weight, offset)
         self.low, self.high = limits(family, self.start)
         self.exponent = exponent

@@ -1,0 +1,278 @@
+"""Training of distributional LightGBM models for the estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pandas as pd
+
+from boostplugins.families._steps import METRICS, Steps
+from boostplugins.lightgbm.distributional import _LAMBDA
+
+
+class Trained:
+    """A booster, its start value and the levels of its categorical features.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster
+        Trees of all parameters, without the start value.
+    start : ndarray of shape (K,)
+        Start value.
+    levels : dict of int to list of str
+        Known levels of the categorical columns.
+    history : list of float
+        Score of the evaluation set after each round, in the units trained in.
+    """
+
+    def __init__(
+        self, booster: lightgbm.Booster, start: np.ndarray, levels: dict[int, list[str]], history: list[float]
+    ) -> None:
+        self.booster, self.start, self.levels, self.history = booster, start, levels, history
+
+    @property
+    def rounds(self) -> int:
+        """Rounds kept."""
+        return self.booster.num_trees() // len(self.start)
+
+    def raw(self, X: Any, n_jobs: int) -> np.ndarray:
+        """Predict raw scores.
+
+        Parameters
+        ----------
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+            Rows.
+        n_jobs : int
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+            Raw scores.
+        """
+        coded = encode(X, self.levels)
+        predicted = np.asarray(self.booster.predict(coded, raw_score=True, num_threads=n_jobs))
+        return predicted.reshape(len(coded), len(self.start)) + self.start
+
+    def contributions(self, X: Any, n_jobs: int) -> np.ndarray:
+        """Share raw scores among the features (SHAP values).
+
+        Parameters
+        ----------
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+            Rows.
+        n_jobs : int
+            Threads.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1, K)
+            Contributions; the last is the base value.
+        """
+        coded = encode(X, self.levels)
+        shares = np.asarray(self.booster.predict(coded, pred_contrib=True, num_threads=n_jobs))
+        shares = shares.reshape(len(coded), len(self.start), -1).transpose(0, 2, 1).copy()
+        shares[:, -1] += self.start
+        return shares
+
+    def importances(self) -> np.ndarray:
+        """Total gain of each feature for each parameter.
+
+        Returns
+        -------
+        ndarray of shape (K, n_features)
+            Gains.
+        """
+        turns = len(self.start)
+        gains = np.zeros((turns, self.booster.num_feature()))
+        table = self.booster.trees_to_dataframe()
+        splits = table[table["split_gain"].notna()]
+        names = {name: i for i, name in enumerate(self.booster.feature_name())}
+        feature = splits["split_feature"].map(names).to_numpy(dtype=np.intp)
+        np.add.at(
+            gains, (splits["tree_index"].to_numpy() % turns, feature), splits["split_gain"].to_numpy(float)
+        )
+        return gains
+
+    def dump(self) -> tuple[dict[str, Any], list[bytes]]:
+        """Give state and text model.
+
+        Returns
+        -------
+        tuple of dict and list of bytes
+            JSON-ready state; LightGBM's text.
+        """
+        levels = {str(column): held for column, held in self.levels.items()}
+        state = {"start": self.start.tolist(), "levels": levels, "history": self.history}
+        return state, [self.booster.model_to_string().encode()]
+
+
+def restore(state: dict[str, Any], parts: list[bytes]) -> Trained:
+    """Rebuild a model from what `Trained.dump` gave.
+
+    Parameters
+    ----------
+    state : dict
+        State.
+    parts : list of bytes
+        Text model.
+
+    Returns
+    -------
+    Trained
+        An equal model.
+    """
+    booster = lightgbm.Booster(model_str=parts[0].decode(), params={"verbose": -1})
+    levels = {int(column): list(held) for column, held in state["levels"].items()}
+    return Trained(booster, np.array(state["start"], dtype=np.float64), levels, list(state["history"]))
+
+
+def train(
+    steps: Steps,
+    X: Any,
+    *,
+    categorical: list[int],
+    eval_set: tuple[Any, np.ndarray, np.ndarray | None, np.ndarray | None] | None,
+    settings: dict[str, Any],
+) -> Trained:
+    """Train a model.
+
+    Parameters
+    ----------
+    steps : Steps
+        Training responses, weights and offset, with the family.
+    X : ndarray or DataFrame of shape (n_samples, n_features)
+        Features.
+    categorical : list of int
+        Numbers of the categorical columns.
+    eval_set : tuple or None
+        Features, responses, weights and offset of the rows watched.
+    settings : dict
+        ``rounds``, ``patience`` (None for no early stopping), ``metric``, ``learning_rate``,
+        ``depth``, ``min_samples_leaf``, ``l2``, ``seed``, ``n_jobs``, ``verbose``, ``more``.
+
+    Returns
+    -------
+    Trained
+        The model, cut back to its best round where early stopping was asked for.
+    """
+    turns = len(steps.start)
+    levels = find_levels(X, categorical)
+    offset = 0.0 if steps.offset is None else steps.offset
+    shape = (len(steps.y), turns)
+    gradient, curvature = np.empty(shape, np.float32, order="F"), np.empty(shape, np.float32, order="F")
+
+    def objective(preds: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
+        raw = preds.reshape(shape) + steps.start
+        raw[:, 0] += offset
+        steps.terms(raw, -1.0, (gradient, curvature))
+        np.maximum(curvature, np.float32(1e-30), out=curvature)
+        return (gradient[:, 0], curvature[:, 0]) if turns == 1 else (gradient, curvature)
+
+    data = lightgbm.Dataset(encode(X, levels), np.zeros(len(steps.y)), categorical_feature=categorical)
+    callbacks: list[Any] = []
+    history: dict[str, Any] = {}
+    watched: dict[str, Any] = {}
+    if eval_set is not None:
+        watched = _watch(steps, eval_set, levels, data, settings["metric"])
+        callbacks.append(lightgbm.record_evaluation(history))
+        if settings["patience"] is not None:
+            callbacks.append(lightgbm.early_stopping(settings["patience"], verbose=False))
+        if settings["verbose"]:
+            callbacks.append(lightgbm.log_evaluation(int(settings["verbose"])))
+    params = {**_params(settings, turns), "objective": objective}
+    booster = lightgbm.train(params, data, settings["rounds"], callbacks=callbacks, **watched)
+    if settings["patience"] is not None and booster.best_iteration > 0:
+        text = booster.model_to_string(num_iteration=booster.best_iteration)
+        booster = lightgbm.Booster(model_str=text, params={"verbose": -1})
+    booster.free_dataset()
+    return Trained(booster, steps.start, levels, history.get("valid", {}).get(settings["metric"], []))
+
+
+def _params(settings: dict[str, Any], turns: int) -> dict[str, Any]:
+    depth = settings["depth"]
+    return {
+        "num_class": turns,
+        "metric": "None",
+        "learning_rate": settings["learning_rate"],
+        "max_depth": depth,
+        "num_leaves": 2 ** min(depth, 16),
+        "min_data_in_leaf": settings["min_samples_leaf"],
+        "min_sum_hessian_in_leaf": 0.0,
+        "lambda_l2": _LAMBDA if settings["l2"] is None else settings["l2"],
+        "feature_pre_filter": False,
+        "num_threads": settings["n_jobs"],
+        "seed": settings["seed"] % 2**31,
+        "deterministic": True,
+        "force_col_wise": True,
+        "verbose": -1,
+        **settings["more"],
+    }
+
+
+def _watch(
+    steps: Steps,
+    eval_set: tuple[Any, np.ndarray, np.ndarray | None, np.ndarray | None],
+    levels: dict[int, list[str]],
+    data: lightgbm.Dataset,
+    metric: str,
+) -> dict[str, Any]:
+    X, y, weight, offset = eval_set
+
+    def score(preds: np.ndarray, _: Any) -> tuple[str, float, bool]:
+        raw = preds.reshape(len(y), len(steps.start)) + steps.start
+        raw[:, 0] += 0.0 if offset is None else offset
+        theta = steps.family.theta(np.clip(raw, steps.low, steps.high))
+        rows = np.minimum(METRICS[metric](steps.family, y, theta), 1e100)
+        return metric, float(np.average(rows, weights=weight)), False
+
+    valid = lightgbm.Dataset(encode(X, levels), np.zeros(len(y)), reference=data)
+    return {"valid_sets": [valid], "valid_names": ["valid"], "feval": score}
+
+
+def find_levels(X: Any, categorical: list[int]) -> dict[int, list[str]]:
+    """List the levels of categorical columns.
+
+    Parameters
+    ----------
+    X : ndarray or DataFrame of shape (n_samples, n_features)
+        Training features.
+    categorical : list of int
+        Numbers of the categorical columns.
+
+    Returns
+    -------
+    dict of int to list of str
+        Sorted levels.
+    """
+    return {column: sorted(set(X.iloc[:, column])) for column in categorical}
+
+
+def encode(X: Any, levels: dict[int, list[str]]) -> np.ndarray:
+    """Turn categories into their numbers; levels never seen become missing.
+
+    Parameters
+    ----------
+    X : ndarray or DataFrame of shape (n_samples, n_features)
+        Features.
+    levels : dict of int to list of str
+        Known levels.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        Numbers.
+    """
+    if not levels:
+        return np.asarray(X)
+    coded = np.empty(X.shape)
+    for column in range(X.shape[1]):
+        values = X.iloc[:, column]
+        if column in levels:
+            number = pd.Categorical(values, categories=levels[column]).codes.astype(np.float64)
+            coded[:, column] = np.where(number < 0, np.nan, number)
+        else:
+            coded[:, column] = values
+    return coded
