@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from lightgbm import Booster
 
+from boostplugins._jit import njit
 from boostplugins.noise import Stream
 
 if TYPE_CHECKING:
@@ -69,15 +70,14 @@ class LeafDraws:
         for k, values in enumerate(_leaf_values(booster, iteration)):
             table = _Table(values)
             place = table.places(grown[k], train.booster[k])
-            weight = np.bincount(place, curvature[k], minlength=table.size)
-            total = np.bincount(place, gradient[k], minlength=table.size)
+            weight, total = _sums(place, curvature[k], gradient[k], table.size)
             mean = np.divide(-total, weight, out=np.zeros(table.size), where=weight > 0)
             table.drawn = state.learning_rate * mean
             for leaf, group in enumerate(table.group):
                 tree = iteration * state.loss.n_outputs + k
                 booster.set_leaf_output(tree, leaf, float(table.drawn[group]))
             self._tables.append(table)
-            train.chain[k] += table.drawn[place]
+            _move(train.chain[k], table.drawn, place)
         train.booster[:] = grown
 
     def held_out(self, scores: np.ndarray) -> np.ndarray:
@@ -131,15 +131,52 @@ class _Table:
 
     def places(self, grown: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Find the leaf of each row by the growth of its score."""
-        growth = grown - before
-        place = np.searchsorted(self._cuts, growth)
-        size = np.maximum(np.abs(grown), np.abs(before)).max(initial=0.0) + np.abs(self._values).max()
-        if np.abs(growth - self._values[place]).max(initial=0.0) > _TOLERANCE * size:
+        place = np.empty(len(grown), dtype=np.int32)
+        error, size = _places(grown, before, self._cuts, self._values, place)
+        if not error <= _TOLERANCE * size:
             raise RuntimeError(
                 "LightGBM's scores did not grow by leaf values, so that the rows' leaves are unknown; use "
                 'CyclicalSGLB(leaf_noise="shared")'
             )
         return place
+
+
+@njit(error_model="numpy")
+def _places(grown, before, cuts, values, place):  # type: ignore[no-untyped-def]
+    """Write the number of the value nearest to each growth; give the largest distance and score."""
+    error, size = 0.0, 0.0
+    for i in range(len(grown)):
+        growth = grown[i] - before[i]
+        low, high = 0, len(cuts)
+        while low < high:
+            middle = (low + high) // 2
+            if cuts[middle] < growth:
+                low = middle + 1
+            else:
+                high = middle
+        place[i] = low
+        distance = abs(growth - values[low])
+        # Written so that a NaN stays.
+        error = error if distance <= error else distance
+        size = max(size, abs(grown[i]) + abs(before[i]))
+    return error, size + np.abs(values).max()
+
+
+@njit(error_model="numpy")
+def _sums(place, curvature, gradient, size):  # type: ignore[no-untyped-def]
+    """Sum curvatures and gradients by place."""
+    weight, total = np.zeros(size), np.zeros(size)
+    for i in range(len(place)):
+        weight[place[i]] += curvature[i]
+        total[place[i]] += gradient[i]
+    return weight, total
+
+
+@njit(error_model="numpy")
+def _move(scores, drawn, place):  # type: ignore[no-untyped-def]
+    """Add each row's leaf value to its score."""
+    for i in range(len(place)):
+        scores[i] += drawn[place[i]]
 
 
 def training_scores(booster: Booster, n_outputs: int) -> np.ndarray:

@@ -72,9 +72,9 @@ def check_classes(n_classes: int) -> None:
     seen = getattr(model, "_classes", None)
     if seen is not None and len(seen) != n_classes:
         raise ValueError(
-            f"every machine must hold all {n_classes} classes for a Dask classifier, which numbers the classes "
-            f"of each machine by itself, got {list(seen)} on one; use DaskLGBMRegressor on labels 0 .. K - 1 "
-            "with the same chain, which takes any parts, or spread the rows"
+            f"every machine must hold all {n_classes} classes for a Dask classifier, which numbers the "
+            f"classes of each machine by itself, got {list(seen)} on one; use chain.fit_dask, or "
+            "DaskLGBMRegressor on labels 0 .. K - 1, which takes any parts"
         )
 
 
