@@ -57,12 +57,12 @@ class RandomPrior:
         Standard deviation far from the data, in units of the raw score's noise (1 for class scores,
         the noise standard deviation for a squared error), > 0. By default as large as
         `in_domain` allows.
-    in_domain : float, default=0.5
+    in_domain : float, default=0.4
         Root mean square of the functions left at an anchor that was not conditioned on, in the same
         units, > 0: what the prior may cost on new rows of the training domain. Sets the default scale.
     lengthscale : float, default=0.5
         Lengthscale of the Gaussian kernel over the median distance of two training rows, > 0.
-    n_anchors : int, default=1000
+    n_anchors : int, default=2000
         Training rows, drawn at random, where the functions are held at zero, >= 1.
     n_frequencies : int, default=128
         Random Fourier frequencies a function, >= 1.
@@ -88,9 +88,9 @@ class RandomPrior:
     """
 
     scale: float | None = None
-    in_domain: float = 0.5
+    in_domain: float = 0.4
     lengthscale: float = 0.5
-    n_anchors: int = 1000
+    n_anchors: int = 2000
     n_frequencies: int = 128
     noise: float = 0.01
     floor: float = 0.01
