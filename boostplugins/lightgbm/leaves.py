@@ -18,6 +18,7 @@ from boostplugins.noise import Stream
 if TYPE_CHECKING:
     from boostplugins.lightgbm.state import TrainingState
 
+_BUCKETS = 1024
 _TOLERANCE = 1e-10  # of a score's growth, relative to the scores; leaf values are farther apart
 
 
@@ -144,20 +145,19 @@ class _Table:
 @njit(error_model="numpy")
 def _places(grown, before, cuts, values, place):  # type: ignore[no-untyped-def]
     """Write the number of the value nearest to each growth; give the largest distance and score."""
+    # Uniform buckets say where to begin: quicker than a binary search, whose branches are guessed wrong.
+    scale = _BUCKETS / max(values[-1] - values[0], 1e-300)
+    first = np.searchsorted(cuts, values[0] + (np.arange(_BUCKETS) - 1.0) / scale)
     error, size = 0.0, 0.0
     for i in range(len(grown)):
         growth = grown[i] - before[i]
-        low, high = 0, len(cuts)
-        while low < high:
-            middle = (low + high) // 2
-            if cuts[middle] < growth:
-                low = middle + 1
-            else:
-                high = middle
+        bucket = min(max((growth - values[0]) * scale, 0.0), _BUCKETS - 1.0)
+        low = first[np.int64(bucket)] if bucket == bucket else 0
+        while low < len(cuts) and cuts[low] < growth:
+            low += 1
         place[i] = low
         distance = abs(growth - values[low])
-        # Written so that a NaN stays.
-        error = error if distance <= error else distance
+        error = max(error, distance if distance == distance else np.inf)
         size = max(size, abs(grown[i]) + abs(before[i]))
     return error, size + np.abs(values).max()
 
