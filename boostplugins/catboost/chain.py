@@ -49,9 +49,16 @@ class CyclicalSGLB:
         boosting.
     shrink : float, default=0.0
         Shrink rate gamma >= 0 of the model: a Gaussian prior on leaf values.
+    shrink_to : {"zero", "start"}, default="zero"
+        What the model is shrunk to. "start" keeps the loss's own start value; it needs trees without
+        empty leaves (``grow_policy="Depthwise"`` or ``"Lossguide"``), where the start would fade.
     noise : {"objective", "catboost", "none"}, default="objective"
         Who draws the noise. CatBoost's own reaches neither Newton leaves nor the choice of splits;
         it is kept for comparison.
+    structure_noise : float, default=1.0
+        Factor of the noise that the choice of splits sees. Leaves keep the whole noise, drawn anew,
+        so that every step samples at `temperature` whatever the splits; less noise here means
+        better splits.
     prior : FittedPrior, optional
         Random function added to the raw scores of each cycle; needs ``loss.pool``.
     random_state : int, default=0
@@ -84,7 +91,9 @@ class CyclicalSGLB:
         mask: RowMask | None = None,
         temperature: float = 1.0,
         shrink: float = 0.0,
+        shrink_to: str = "zero",
         noise: str = "objective",
+        structure_noise: float = 1.0,
         prior: FittedPrior | None = None,
         random_state: int = 0,
     ) -> None:
@@ -101,7 +110,9 @@ class CyclicalSGLB:
             )
         self.temperature = float(temperature)
         self.shrink = check_real("shrink", shrink, 0.0)
+        self.shrink_to = check_option("shrink_to", shrink_to, ("zero", "start"))
         self.noise = check_option("noise", noise, ("objective", "catboost", "none"))
+        self.structure_noise = check_real("structure_noise", structure_noise, 0.0)
         self.prior = prior
         self.random_state = check_integer("random_state", random_state, 0)
         for name, value, methods in (
@@ -114,7 +125,9 @@ class CyclicalSGLB:
     def __repr__(self) -> str:
         return (
             f"CyclicalSGLB({self.loss!r}, schedule={self.schedule!r}, mask={self.mask!r}, "
-            f"temperature={self.temperature:g}, shrink={self.shrink:g}, noise={self.noise!r}, "
+            f"temperature={self.temperature:g}, shrink={self.shrink:g}, "
+            f"shrink_to={self.shrink_to!r}, noise={self.noise!r}, "
+            f"structure_noise={self.structure_noise:g}, "
             f"random_state={self.random_state})"
         )
 
@@ -271,7 +284,9 @@ class CyclicalSGLB:
             "mask": self.mask.to_dict(),
             "temperature": None if self.temperature == math.inf else self.temperature,
             "noise": self.noise,
+            "structure_noise": self.structure_noise,
             "shrink": self.shrink,
+            "shrink_to": self.shrink_to,
             "random_state": self.random_state,
             "prior": None if self.prior is None else self.prior.to_dict(),
         }
@@ -295,6 +310,12 @@ class CyclicalSGLB:
                 "callbacks must hold the chain's clock, got none: fit(..., callbacks=[loss.callback()]); "
                 "catboost.cv and grid_search pass no callbacks: use SGLBRegressor or SGLBClassifier there"
             )
+        symmetric = fit.params.get("grow_policy", "SymmetricTree") == "SymmetricTree"
+        if self.shrink_to == "start" and self.shrink > 0 and symmetric:
+            raise ValueError(
+                'shrink_to="start" needs grow_policy="Depthwise" or "Lossguide": in the empty leaves of '
+                "symmetric trees the start would fade"
+            )
         if self.prior is not None and fit.pool is None:
             raise ValueError("a chain with a prior function must be trained on loss.pool(X, y, ...)")
         state = TrainingState(
@@ -309,6 +330,8 @@ class CyclicalSGLB:
             prior=self.prior,
             X=None if self.prior is None else np.asarray(fit.X.X_, dtype=np.float64),
             with_start=not fit.has_baseline,
+            structure_noise=self.structure_noise,
+            shrink_to_start=fit.shrink if self.shrink_to == "start" else 0.0,
         )
         for clock in clocks:
             clock.attach(state)
@@ -326,9 +349,10 @@ class CyclicalSGLB:
             from boostplugins.catboost.noise_variance import estimate_noise_variance
 
             return self.loss.with_noise_variance(estimate_noise_variance(fit))
+        if fit.pool is not None:
+            return self.loss.ready(fit.pool.y_)
         if self.loss.classification and self.loss.n_outputs > 1:
-            labels = fit.pool.y_ if fit.pool is not None else _class_codes(fit)
-            return self.loss.ready(labels)
+            return self.loss.ready(_class_codes(fit))
         return self.loss
 
 

@@ -78,6 +78,8 @@ class RowsInBlocks:
         out = np.empty((len(targets), 2))
         if state.iteration == 0:
             return self._first_tree(targets, weights, out)
+        if state.pull[0]:  # CatBoost shrank the start as well: look from where the chain stands
+            approxes = approxes + state.learning_rate * state.pull[0]
         if self.by_label:
             rows = self._rows_of(targets)
             stage = state.take_rows(len(targets))
@@ -92,7 +94,9 @@ class RowsInBlocks:
             kept, offset, noise = state.kept[first:end], state.offset, state.noise(stage)[first:end]
             offset = offset[0, first:end] if len(offset) else _NO_OFFSET
             y = targets
-        self._directions(approxes, y, weights, kept, offset, noise, out)
+        self._directions(approxes, y, weights, kept, offset, noise, state.size(stage), out)
+        if state.pull[0]:
+            out[:, 0] -= state.pull[0] * out[:, 1]
         return out
 
     def _directions(
@@ -103,14 +107,13 @@ class RowsInBlocks:
         kept: np.ndarray,
         offset: np.ndarray,
         noise: np.ndarray,
+        size: float,
         out: np.ndarray,
     ) -> None:
         state, loss = self.state, self.state.loss
         weight = _NO_WEIGHT if weights is None else weights
         if loss.kernel is not None:
-            sigma = state.sigma
-            size = state.noise_size
-            one_output(loss.kernel, sigma, raw, y, weight, state.alpha, kept, offset, noise, size, out)
+            one_output(loss.kernel, state.sigma, raw, y, weight, state.alpha, kept, offset, noise, size, out)
             return
         score = (raw + offset if len(offset) else raw)[:, None]
         w = 1.0 if weights is None else weights.astype(np.float64)
@@ -118,7 +121,7 @@ class RowsInBlocks:
         if len(kept):
             out[~kept, 0] = 0.0
         if len(noise):
-            out[:, 0] += np.sqrt(w) * state.noise_size * loss.noise_scale(score)[:, 0] * noise
+            out[:, 0] += np.sqrt(w) * size * loss.noise_scale(score)[:, 0] * noise
         out[:, 1] = -w
 
     def _first_tree(self, targets: np.ndarray, weights: np.ndarray | None, out: np.ndarray) -> np.ndarray:
@@ -149,8 +152,7 @@ class RowsInBlocks:
             rows, first = np.unique(self._rows_of(y.astype(np.float32)), return_index=True)
             y, weight = self._y[rows], weight[first]
         self._census = []
-        self.state.loss.check_labels(y)
-        return float(self.state.loss.start(y, weight)[0]) if self.state.with_start else 0.0
+        return float(self.state.begin(y, weight)[0])
 
     def _stage_and_row(self, targets: np.ndarray) -> tuple[int, int]:
         address = _address(targets)

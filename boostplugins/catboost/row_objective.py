@@ -17,12 +17,12 @@ from catboost import MultiTargetCustomObjective
 
 from boostplugins.catboost.binding import FitSettings
 from boostplugins.catboost.state import TrainingState
-from boostplugins.losses.kernels import NORMAL, SOFTMAX
+from boostplugins.losses import Loss, NormalLikelihood, Softmax
 from boostplugins.losses.normal import _MAX_SQUARE
 from boostplugins.noise import Stream
 
 _Row = tuple[list[float], None]
-_LARGEST_LOG = 300.0  # of a standard deviation, so that its square stays finite
+_Direction = Callable[[float, list[float], float, list[float]], list[float]]
 
 
 class _RowByRow:
@@ -37,7 +37,8 @@ class _RowByRow:
         self._labels = np.zeros(n)
         self._weights = np.ones(n)
         self._start: list[float] | None = None
-        self._direction = _ROW_DIRECTIONS.get(state.loss.kernel, _any_loss(state))
+        self._pull: list[float] | None = None
+        self._direction = _row_direction(state.loss)
         self._iteration, self._stage = -1, -1
         self._calls = itertools.count()
 
@@ -51,7 +52,7 @@ class _RowByRow:
         outputs = range(state.loss.n_outputs)
         if state.noise_size > 0:
             noise = np.stack([state.noise(stage, output) for output in outputs], axis=1)
-            self._noise = (state.noise_size * noise).tolist()
+            self._noise = (state.size(stage) * noise).tolist()
         else:
             self._noise = [[0.0] * len(outputs)] * state.n_rows
         kept = state.kept.tolist() if len(state.kept) else None
@@ -66,25 +67,27 @@ class _RowByRow:
         if state.iteration == 0:
             return self._first_tree(row, call, label, weight)
         raw = approx.tolist()
+        if self._pull is not None:  # CatBoost shrank the start as well: look from where the chain stands
+            raw = [score + state.learning_rate * pull for score, pull in zip(raw, self._pull)]
         if self._offset is not None:
             raw = [score + shift for score, shift in zip(raw, self._offset[row])]
         noise = self._noise[row]
         if weight != 1.0:
             root = math.sqrt(weight)
             noise = [root * draw for draw in noise]
-        return self._direction(label, raw, weight * self._gain[row], noise), None
+        d = self._direction(label, raw, weight * self._gain[row], noise)
+        if self._pull is not None:
+            d = [step + weight * pull for step, pull in zip(d, self._pull)]
+        return d, None
 
     def _first_tree(self, row: int, call: int, label: float, weight: float) -> _Row:
         if call < self.state.structure_rows:
             self._labels[row], self._weights[row] = label, weight
             return [0.0] * self.state.loss.n_outputs, None
         if self._start is None:
-            loss = self.state.loss
-            loss.check_labels(self._labels)
-            start = (
-                loss.start(self._labels, self._weights) if self.state.with_start else np.zeros(loss.n_outputs)
-            )
+            start = self.state.begin(self._labels, self._weights)
             self._start = (start / self.state.learning_rate).tolist()
+            self._pull = self.state.pull.tolist() if self.state.pull.any() else None
         return [weight * value for value in self._start], None
 
 
@@ -168,23 +171,19 @@ def _softmax(label: float, raw: list[float], gain: float, noise: list[float]) ->
     return d
 
 
-def _normal(label: float, raw: list[float], gain: float, noise: list[float]) -> list[float]:
-    log_sigma = min(max(raw[1], -_LARGEST_LOG), _LARGEST_LOG)
-    sigma = math.exp(log_sigma)
-    residual = label - raw[0]
-    square = min((residual / sigma) ** 2, _MAX_SQUARE)
-    return [gain * residual + sigma * noise[0], gain * (square - 1.0) + noise[1]]
+def _normal(loss: NormalLikelihood) -> _Direction:
+    low, high = loss.log_sigma(np.array([[0.0, -math.inf], [0.0, math.inf]])).tolist()
+
+    def direction(label: float, raw: list[float], gain: float, noise: list[float]) -> list[float]:
+        sigma = math.exp(min(max(raw[1], low), high))
+        residual = label - raw[0]
+        square = min((residual / sigma) ** 2, _MAX_SQUARE)
+        return [gain * residual + sigma * noise[0], gain * (square - 1.0) + noise[1]]
+
+    return direction
 
 
-_ROW_DIRECTIONS: dict[int | None, Callable[[float, list[float], float, list[float]], list[float]]] = {
-    SOFTMAX: _softmax,
-    NORMAL: _normal,
-}
-
-
-def _any_loss(state: TrainingState) -> Callable[[float, list[float], float, list[float]], list[float]]:
-    loss = state.loss
-
+def _any_loss(loss: Loss) -> _Direction:
     def direction(label: float, raw: list[float], gain: float, noise: list[float]) -> list[float]:
         score = np.array([raw])
         step = gain * np.asarray(loss.direction(np.array([label]), score))
@@ -193,6 +192,14 @@ def _any_loss(state: TrainingState) -> Callable[[float, list[float], float, list
         return (step + loss.noise_scale(score) * np.array(noise))[0].tolist()
 
     return direction
+
+
+def _row_direction(loss: Loss) -> _Direction:
+    if type(loss) is Softmax:
+        return _softmax
+    if type(loss) is NormalLikelihood:
+        return _normal(loss)
+    return _any_loss(loss)
 
 
 def make_row_objective(state: TrainingState, fit: FitSettings) -> RowsByCount | RowsByNumber:

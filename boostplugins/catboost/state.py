@@ -35,6 +35,11 @@ class TrainingState:
         Row mask.
     noise_size : float
         Standard deviation sqrt(2 / (eps tau)) of the noise of a row, 0 for none.
+    structure_noise : float
+        Factor of the noise that the choice of splits sees.
+    shrink_to_start : float
+        Shrink rate gamma where the model is shrunk to its start, 0 where to zero: gamma times the
+        start is added to every row's direction, which gives back what shrinkage takes from it.
     seed : int
         Seed of the noise.
     n_rows : int
@@ -62,12 +67,15 @@ class TrainingState:
     prior: FittedPrior | None = None
     X: np.ndarray | None = None
     with_start: bool = True
+    structure_noise: float = 1.0
+    shrink_to_start: float = 0.0
     iteration: int = 0
     seen: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.alpha = self.schedule.scale(0)
+        self.pull = np.zeros(self.loss.n_outputs)
         self.sigma = float(self.loss.noise_scale(np.zeros((1, self.loss.n_outputs)))[0, 0])
         self.kept = _NO_MASK
         self.offset: np.ndarray = _EMPTY
@@ -99,6 +107,21 @@ class TrainingState:
                 for output in range(self.loss.n_outputs):
                     self.noise(stage, output)
 
+    def size(self, stage: int) -> float:
+        """Standard deviation of a row's noise in one pass.
+
+        Parameters
+        ----------
+        stage : int
+            `Stream.STRUCTURE` or `Stream.LEAVES`.
+
+        Returns
+        -------
+        float
+            Size, before the loss's own noise scale.
+        """
+        return self.noise_size * (self.structure_noise if stage == Stream.STRUCTURE else 1.0)
+
     def noise(self, stage: int, output: int = 0) -> np.ndarray:
         """Noise of every row in one pass of the iteration, of unit size.
 
@@ -120,6 +143,26 @@ class TrainingState:
         if key not in self._noise:
             self._noise[key] = normals(self.seed, self.iteration, stage, self.n_rows, output=output)
         return self._noise[key]
+
+    def begin(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """Settle the start of the chain.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_rows,)
+            Responses.
+        weight : ndarray of shape (n_rows,) or None
+            Weights.
+
+        Returns
+        -------
+        ndarray of shape (n_outputs,)
+            Best constant raw scores; zeros where a baseline stands in.
+        """
+        self.loss.check_labels(y)
+        start = self.loss.start(y, weight) if self.with_start else np.zeros(self.loss.n_outputs)
+        self.pull = self.shrink_to_start * start
+        return start
 
     def take_rows(self, count: int) -> int:
         """Count rows as they are asked for.

@@ -24,7 +24,9 @@ def train(
     mask: RowMask,
     temperature: float,
     shrink: float,
+    shrink_to: str,
     noise: str,
+    structure_noise: float,
     prior: Any,
     random_state: int,
     X: Any,
@@ -46,7 +48,7 @@ def train(
 
     Parameters
     ----------
-    loss, schedule, mask, temperature, shrink, noise, prior, random_state : object
+    loss, schedule, mask, temperature, shrink, shrink_to, noise, structure_noise, prior, random_state : object
         Settings of the chain, as for `CyclicalSGLB`.
     X : ndarray or DataFrame of shape (n_samples, n_features)
         Features; categorical columns hold strings.
@@ -65,8 +67,8 @@ def train(
     depth : int
         Depth of a tree.
     min_samples_leaf : int
-        Least rows of a leaf; above 1 trees grow leaf by leaf (``grow_policy="Depthwise"``), since
-        symmetric trees have no such limit.
+        Least rows of a leaf. Trees grow level by level (``grow_policy="Depthwise"``): symmetric ones
+        have no such limit, and empty leaves, of which nothing is known and nothing is said.
     early_stopping_rounds : int or None
         Rounds without a better score on `eval_set` before training stops.
     n_jobs : int or None
@@ -89,7 +91,9 @@ def train(
         mask=mask,
         temperature=temperature,
         shrink=shrink,
+        shrink_to=shrink_to,
         noise=noise,
+        structure_noise=structure_noise,
         prior=prior,
         random_state=random_state,
     )
@@ -109,10 +113,10 @@ def train(
         thread_count=-1 if n_jobs is None else n_jobs,
         allow_writing_files=False,
         verbose=verbose,
+        grow_policy="Depthwise",
+        min_data_in_leaf=min_samples_leaf,
         metric_period=n_estimators if eval_set is None and not verbose else 1,
     )
-    if min_samples_leaf > 1:
-        settings |= {"grow_policy": "Depthwise", "min_data_in_leaf": min_samples_leaf}
     model = CatBoost(settings | booster_params)
     held_out = None if eval_set is None else chain.pool(*eval_set, **options)
     chain.fit(

@@ -46,7 +46,7 @@ def run_demo(options: argparse.Namespace) -> None:
     print(f"Handwritten digits: {len(X_train)} rows of 0 to 6 to learn, {len(X_test)} to test,")
     print(f"{len(X_new)} rows of 7 to 9, which the model has never seen.")
     started = time.process_time()
-    model = SGLBClassifier(booster=options.booster, n_estimators=_TREES, learning_rate=0.1, depth=4)
+    model = SGLBClassifier(booster=options.booster, n_estimators=_TREES, depth=4)
     model.fit(X_train, y_train, callbacks=[_Progress(_TREES)])
     inside, outside = model.predict_uncertainty(X_test), model.predict_uncertainty(X_new)
     proba = model.predict_proba(X_test)

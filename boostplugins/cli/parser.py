@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         help="auto: classification for text, or for at most 20 different whole numbers",
     )
     uncertainty.add_argument("--booster", choices=["catboost", "lightgbm"], default="catboost")
-    uncertainty.add_argument("--trees", type=int, default=1000, help="iterations of the chain (default 1000)")
+    uncertainty.add_argument("--trees", type=int, default=500, help="iterations of the chain (default 500)")
     uncertainty.add_argument("--coverage", type=float, default=0.9, help="of the intervals (default 0.9)")
     uncertainty.add_argument("--seed", type=int, default=0, help="same seed, same results (default 0)")
     uncertainty.add_argument("--save", type=Path, metavar="MODEL", help="keep the model in this file")

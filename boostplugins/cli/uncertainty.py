@@ -49,9 +49,7 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     if missing:
         raise UsageError(f"{options.new} lacks the columns {missing} of {options.train}")
     kind = SGLBClassifier if classify else SGLBRegressor
-    model: Any = kind(
-        booster=options.booster, n_estimators=options.trees, random_state=options.seed, min_samples_leaf=5
-    )
+    model: Any = kind(booster=options.booster, n_estimators=options.trees, random_state=options.seed)
     try:
         model.fit(X, y, callbacks=[_Progress(options.trees)])
         table = _predict(model, new[list(X.columns)], options.coverage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -30,6 +31,7 @@ from boostplugins.losses import (
     loss_from_dict,
 )
 from boostplugins.masks import NoMask, RowMask
+from boostplugins.priors import RandomPrior
 from boostplugins.schedules import CosineCycle, GradientSchedule
 from boostplugins.uncertainty import Uncertainty
 from boostplugins.virtual_ensemble import VirtualEnsemble
@@ -37,6 +39,11 @@ from boostplugins.virtual_ensemble import VirtualEnsemble
 if TYPE_CHECKING:
     from boostplugins.predictive import Predictive
 
+# Steps by the curvature of the losses: a class score's is at most 1/4, that of a mean's direction 1.
+_CLASS_STEP, _MEAN_STEP = 0.2, 0.02
+# Pseudo-rows that the shrinkage is worth (`benchmarks/shift.py`), and its limit for small sets.
+_CLASS_PRIOR_ROWS, _MEAN_PRIOR_ROWS, _MOST_SHRINK = 100, 400, 0.5
+_LEAVES_AT_LEAST = 10  # room that the least leaf size leaves small sets
 _SEED_STRIDE = 0x9E3779B97F4A7C15  # apart from the noise keys of neighbouring seeds
 
 
@@ -51,12 +58,13 @@ class _SGLB(BaseEstimator):
         schedule: GradientSchedule | None = None,
         mask: RowMask | None = None,
         temperature: float = 1.0,
-        shrink: float = 0.0,
-        prior: Any = None,
-        n_estimators: int = 1000,
-        learning_rate: float = 0.1,
+        shrink: float | None = None,
+        structure_noise: float = 0.1,
+        prior: Any = "auto",
+        n_estimators: int = 500,
+        learning_rate: float | None = None,
         depth: int = 6,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int = 20,
         n_chains: int = 1,
         cat_features: Sequence[Any] | None = None,
         early_stopping_rounds: int | None = None,
@@ -72,6 +80,7 @@ class _SGLB(BaseEstimator):
         self.mask = mask
         self.temperature = temperature
         self.shrink = shrink
+        self.structure_noise = structure_noise
         self.prior = prior
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
@@ -101,7 +110,8 @@ class _SGLB(BaseEstimator):
         """Check everything that needs no data; give the chain's settings."""
         check_option("booster", self.booster, ("catboost", "lightgbm"))
         check_integer("n_estimators", self.n_estimators, 1)
-        check_real("learning_rate", self.learning_rate, 0.0, 1.0, closed="right")
+        if self.learning_rate is not None:
+            check_real("learning_rate", self.learning_rate, 0.0, 1.0, closed="right")
         check_integer("depth", self.depth, 1)
         if self.booster == "catboost" and self.depth > 16:
             raise ValueError(f"depth must be at most 16 with CatBoost, got {self.depth}")
@@ -111,7 +121,13 @@ class _SGLB(BaseEstimator):
             check_real(
                 "temperature", self.temperature, 0.0, closed="neither", remedy="math.inf means no noise"
             )
-        check_real("shrink", self.shrink, 0.0)
+        if self.shrink is not None:
+            check_real("shrink", self.shrink, 0.0)
+        check_real("structure_noise", self.structure_noise, 0.0)
+        if not (self.prior is None or hasattr(self.prior, "fit") or isinstance(self.prior, str)):
+            raise TypeError(f"prior must be a RandomPrior, 'auto' or None, got {self.prior!r}")
+        if isinstance(self.prior, str):
+            check_option("prior", self.prior, ("auto",))
         if self.validation_fraction is not None:
             check_real("validation_fraction", self.validation_fraction, 0.0, 1.0, closed="neither")
         length = max(self.n_estimators // 10, 1)
@@ -128,7 +144,8 @@ class _SGLB(BaseEstimator):
             "schedule": schedule,
             "mask": NoMask() if self.mask is None else self.mask,
             "temperature": float(self.temperature),
-            "shrink": float(self.shrink),
+            "structure_noise": float(self.structure_noise),
+            "shrink_to": "start",
             "noise": "none" if self.temperature == math.inf else "objective",
         }
 
@@ -161,9 +178,10 @@ class _SGLB(BaseEstimator):
         self.models_: list[Any] = []
         self.constant_ = loss.ready(y, weight).start(y, weight)
         self.loss_ = loss.ready(y, weight)
-        if _nothing_to_split(X):
+        if _nothing_to_split(X) or (y == y[0]).all():
+            what = "the target does not vary" if (y == y[0]).all() and len(y) > 1 else "no feature varies"
             warnings.warn(
-                "no feature varies over the training rows: the model is the loss's best constant",
+                f"{what} over the training rows: the model is the loss's best constant",
                 UserWarning,
                 stacklevel=3,
             )
@@ -175,10 +193,18 @@ class _SGLB(BaseEstimator):
             estimate = import_module(f"boostplugins.{self.booster}.noise_variance").of_rows
             self.loss_ = self.loss_.with_noise_variance(estimate(X, y, weight, self.categorical_features_))
         prior = self._fit_prior(X, y, weight)
+        step = self.learning_rate
+        if step is None:
+            step = _CLASS_STEP if loss.classification else _MEAN_STEP
+        shrink = self.shrink
+        if shrink is None:
+            rows = _CLASS_PRIOR_ROWS if loss.classification else _MEAN_PRIOR_ROWS
+            shrink = min(rows / len(y), _MOST_SHRINK)
         for chain in range(self.n_chains):
             model = self._trainer.train(
                 loss=self.loss_,
-                prior=prior,
+                prior=None if prior is None else replace(prior, random_state=prior.random_state + chain),
+                shrink=shrink,
                 random_state=(seed + chain * _SEED_STRIDE) % 2**63,
                 X=X,
                 y=y,
@@ -186,9 +212,9 @@ class _SGLB(BaseEstimator):
                 categorical=self.categorical_features_,
                 eval_set=eval_set,
                 n_estimators=self.n_estimators,
-                learning_rate=self.learning_rate,
+                learning_rate=step,
                 depth=self.depth,
-                min_samples_leaf=self.min_samples_leaf,
+                min_samples_leaf=max(1, min(self.min_samples_leaf, len(y) // _LEAVES_AT_LEAST)),
                 early_stopping_rounds=self.early_stopping_rounds,
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
@@ -200,11 +226,14 @@ class _SGLB(BaseEstimator):
         self.loss_ = self._ensembles()[0].loss
 
     def _fit_prior(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
-        if self.prior is None:
+        prior = self.prior
+        if isinstance(prior, str):
+            prior = None if len(self.categorical_features_) or self.temperature == math.inf else RandomPrior()
+        if prior is None:
             return None
         if len(self.categorical_features_):
             raise ValueError("prior must be None with categorical features; encode them as numbers first")
-        return self.prior.fit(np.asarray(X, dtype=np.float64)).in_units(self.loss_.prior_units(y, weight))
+        return prior.fit(np.asarray(X, dtype=np.float64)).in_units(self.loss_.prior_units(y, weight))
 
     def _ensembles(self) -> list[VirtualEnsemble]:
         with warnings.catch_warnings():
@@ -331,19 +360,23 @@ class SGLBClassifier(ClassifierMixin, _SGLB):
         Inverse temperature: 1 samples the posterior, larger is colder, ``math.inf`` is no noise.
         Steer the fit by learning rate, depth and leaf size rather than by this: colder chains score
         better in the domain and know less beyond it.
-    shrink : float, default=0.0
-        Shrink rate of the model, a Gaussian prior on leaf values.
-    prior : RandomPrior, optional
-        Random function added to the raw scores of each cycle, so that members differ where there
-        are no data.
-    n_estimators : int, default=1000
+    shrink : float, optional
+        Rate at which the model is shrunk to its start, a Gaussian prior on leaf values. By default
+        the prior is worth 100 rows: 100 / n_samples, at most 0.5.
+    structure_noise : float, default=0.1
+        Factor of the noise that the choice of splits sees; leaves keep the whole noise.
+    prior : RandomPrior, "auto" or None, default="auto"
+        Random function added to the raw scores of each cycle, zero on the training rows, so that
+        members differ where there are no data. "auto": `RandomPrior` where all features are numbers
+        and the chain has noise.
+    n_estimators : int, default=500
         Iterations of a chain.
-    learning_rate : float, default=0.1
-        Step of the chain, in (0, 1].
+    learning_rate : float, optional
+        Step of the chain, in (0, 1]; 0.2 by default.
     depth : int, default=6
         Depth of the trees.
-    min_samples_leaf : int, default=1
-        Least rows of a leaf.
+    min_samples_leaf : int, default=20
+        Least rows of a leaf; at most a tenth of the rows.
     n_chains : int, default=1
         Independent chains; their members are pooled.
     cat_features : sequence of int or str, optional
@@ -497,19 +530,23 @@ class SGLBRegressor(ProbabilisticRegressorMixin, _SGLB):
         Inverse temperature: 1 samples the posterior, larger is colder, ``math.inf`` is no noise.
         Steer the fit by learning rate, depth and leaf size rather than by this: colder chains score
         better in the domain and know less beyond it.
-    shrink : float, default=0.0
-        Shrink rate of the model, a Gaussian prior on leaf values.
-    prior : RandomPrior, optional
-        Random function added to the raw scores of each cycle, so that members differ where there
-        are no data.
-    n_estimators : int, default=1000
+    shrink : float, optional
+        Rate at which the model is shrunk to its start, a Gaussian prior on leaf values. By default
+        the prior is worth 400 rows: 400 / n_samples, at most 0.5.
+    structure_noise : float, default=0.1
+        Factor of the noise that the choice of splits sees; leaves keep the whole noise.
+    prior : RandomPrior, "auto" or None, default="auto"
+        Random function added to the raw scores of each cycle, zero on the training rows, so that
+        members differ where there are no data. "auto": `RandomPrior` where all features are numbers
+        and the chain has noise.
+    n_estimators : int, default=500
         Iterations of a chain.
-    learning_rate : float, default=0.1
-        Step of the chain, in (0, 1].
+    learning_rate : float, optional
+        Step of the chain, in (0, 1]; 0.02 by default.
     depth : int, default=6
         Depth of the trees.
-    min_samples_leaf : int, default=1
-        Least rows of a leaf.
+    min_samples_leaf : int, default=20
+        Least rows of a leaf; at most a tenth of the rows.
     n_chains : int, default=1
         Independent chains; their members are pooled.
     cat_features : sequence of int or str, optional

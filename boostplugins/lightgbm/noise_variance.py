@@ -46,6 +46,7 @@ def held_out_variance(data: lgb.Dataset) -> float:
         "learning_rate": 0.1,
         "num_leaves": 31,
         "max_depth": 6,
+        "min_data_in_leaf": max(1, min(20, len(order) // 10)),
         "seed": 0,
         "verbosity": -1,
     }
@@ -80,5 +81,5 @@ def of_rows(X: Any, y: np.ndarray, weight: np.ndarray | None, categorical: Seque
     frame = X
     if len(categorical):
         frame = X.astype({X.columns[number]: "category" for number in categorical})
-    data = lgb.Dataset(frame, y, weight=weight, free_raw_data=False, params={"verbosity": -1})
+    data = lgb.Dataset(frame, y, weight=weight, free_raw_data=False, params={"verbosity": -1, "feature_pre_filter": False})
     return held_out_variance(data.construct())

@@ -29,7 +29,9 @@ def train(
     mask: RowMask,
     temperature: float,
     shrink: float,
+    shrink_to: str,
     noise: str,
+    structure_noise: float,
     prior: Any,
     random_state: int,
     X: Any,
@@ -51,7 +53,7 @@ def train(
 
     Parameters
     ----------
-    loss, schedule, mask, temperature, shrink, noise, prior, random_state : object
+    loss, schedule, mask, temperature, shrink, shrink_to, noise, structure_noise, prior, random_state : object
         Settings of the chain, as for `CyclicalSGLB`.
     X : ndarray or DataFrame of shape (n_samples, n_features)
         Features; categorical columns hold strings.
@@ -88,13 +90,18 @@ def train(
     Booster
         Trained model.
     """
-    options = {name: booster_params[name] for name in _CHAIN_OPTIONS if name in booster_params}
+    options = {
+        "structure_noise": structure_noise,
+        "leaf_noise": "independent" if noise != "none" else "shared",
+    }
+    options |= {name: booster_params[name] for name in _CHAIN_OPTIONS if name in booster_params}
     chain = CyclicalSGLB(
         loss.ready(y, sample_weight),
         schedule=schedule,
         mask=mask,
         temperature=temperature,
         shrink=shrink,
+        shrink_to=shrink_to,
         noise=noise,
         prior=prior,
         random_state=random_state,

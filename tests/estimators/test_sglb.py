@@ -35,7 +35,9 @@ def _known_differences(estimator):
     [kind(booster=booster, **SMALL) for kind in (SGLBRegressor, SGLBClassifier) for booster in BOOSTERS],
     expected_failed_checks=_known_differences,
 )
-@pytest.mark.filterwarnings("ignore:no feature varies:UserWarning", "ignore:A column-vector:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:no feature varies", "ignore:the target does not", "ignore:A column-vector"
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -167,7 +169,8 @@ def test_kinds_of_input(booster, kind, data, tmp_path):
 @pytest.mark.filterwarnings("ignore:A column-vector")
 def test_i06_i07_forms_of_a_constant_target(y):
     X = np.random.default_rng(0).normal(size=(30, 2))
-    model = SGLBRegressor(**SMALL).fit(X, y)
+    with pytest.warns(UserWarning, match="the target does not vary"):
+        model = SGLBRegressor(**SMALL).fit(X, y)
     np.testing.assert_allclose(model.predict(X), 1.0, atol=1e-6)
     u = model.predict_uncertainty(X)
     assert np.isfinite(u.total).all()
@@ -193,7 +196,7 @@ def test_b09_i07_nothing_to_split(booster, X):
         ({"temperature": -1.0}, "temperature"),
         ({"depth": 17}, "depth must be at most 16"),
         ({"validation_fraction": 1.0}, "validation_fraction"),
-        ({"early_stopping_rounds": 5}, r"early_stopping_rounds must be at least a cycle \(100\)"),
+        ({"early_stopping_rounds": 5}, r"early_stopping_rounds must be at least a cycle \(50\)"),
         ({"early_stopping_rounds": 100}, "early_stopping_rounds needs held-out rows"),
         ({"random_state": -1}, "random_state must be an integer >= 0"),
         ({"loss": "Logloss"}, "use SGLBClassifier"),
@@ -291,6 +294,27 @@ def test_more_chains_give_more_members(data):
     two = SGLBRegressor(SquaredError(0.1), n_estimators=40, depth=3, n_chains=2, n_jobs=1).fit(X, y)
     assert two.members(X).shape == (120, 20, 1)
     np.testing.assert_array_equal(two.members(X)[:, :10], one.members(X))
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_far_targets_are_not_shrunk_away(booster):
+    """Shrinkage goes to the start, so that y + c predicts c more, whatever c."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=300)
+    settings = {"booster": booster, "n_estimators": 100, "depth": 3, "n_jobs": 1, "prior": None}
+    near = SGLBRegressor(SquaredError(0.1), **settings).fit(X, y).predict(X)
+    far = SGLBRegressor(SquaredError(0.1), **settings).fit(X, y + 1000.0).predict(X)
+    np.testing.assert_allclose(far - 1000.0, near, atol=0.05)
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_rare_classes_keep_their_share(booster):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 2))
+    y = rng.random(1000) < 0.03
+    model = SGLBClassifier(booster=booster, n_estimators=100, depth=2, n_jobs=1).fit(X, y)
+    assert abs(model.predict_proba(X)[:, 1].mean() - y.mean()) < 0.015
 
 
 def test_normal_fit_is_silent(data, capfd):
