@@ -10,6 +10,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from boostplugins.soft_trees.kernels import differentiate, evaluate
 from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
+from boostplugins.soft_trees.tree import SoftTree
 
 # Rows that estimate the information matrix of effective degrees of freedom.
 DF_ROWS = 4096
@@ -31,17 +32,32 @@ def jacobian(predictor: Predictor, block: Block) -> np.ndarray:
     ndarray of shape (n_samples, n_numbers)
         Columns in the order of `Objective.pack`: structured, nodes, gate intercepts, gate weights.
     """
-    tree, n = predictor.tree, len(block.x)
-    z = block.x @ tree.omega.T + tree.intercept
-    evaluate(z, tree.node, tree.beta, np.empty(n))
-    slope = np.empty_like(z)
-    differentiate(z, tree.node, tree.beta, np.ones(n), slope, np.zeros(len(tree.beta)))
-    weights = np.ones((n, len(tree.beta)))
-    for s, node in enumerate(tree.node):
-        weights[:, 2 * s + 1] = weights[:, node] * z[:, s]
-        weights[:, 2 * s + 2] = weights[:, node] * (1.0 - z[:, s])
-    inputs = (slope[:, :, None] * block.x[:, None, :]).reshape(n, -1)
-    return np.concatenate([block.basis, weights, slope, inputs], axis=1)
+    tree = predictor.tree
+    slope = logit_slopes(tree, block.x)
+    inputs = (slope[:, :, None] * block.x[:, None, :]).reshape(len(block.x), -1)
+    return np.concatenate([block.basis, tree.path_weights(block.x), slope, inputs], axis=1)
+
+
+def logit_slopes(tree: SoftTree, x: np.ndarray) -> np.ndarray:
+    """Derivative of a tree's value in the logits of its gates.
+
+    Parameters
+    ----------
+    tree : SoftTree
+        The tree.
+    x : ndarray of shape (n_samples, n_features)
+        Standardised features.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_splits)
+        Slopes.
+    """
+    gates = tree.logits(x)
+    evaluate(gates, tree.node, tree.beta, np.empty(len(x)))
+    slope = np.empty_like(gates)
+    differentiate(gates, tree.node, tree.beta, np.ones(len(x)), slope, np.zeros(len(tree.beta)))
+    return slope
 
 
 def curvature(predictor: Predictor, block: Block, penalty: Penalty) -> np.ndarray:
@@ -93,8 +109,7 @@ def effective_df(objective: Objective, predictors: Sequence[Predictor]) -> float
     float
         Between the number of parameters and the count of all coefficients.
     """
-    n = len(objective.y)
-    rows = slice(None, None, max(1, math.ceil(n / DF_ROWS)))
+    rows = sample_rows(len(objective.y), DF_ROWS)
     blocks = [Block(b.x[rows], b.basis[rows], b.roughness) for b in objective.blocks]
     raw = np.stack([p.value(b) for p, b in zip(predictors, blocks)], axis=1)
     _, fisher = objective.family.score_and_fisher(objective.y[rows], raw)
@@ -102,10 +117,54 @@ def effective_df(objective: Objective, predictors: Sequence[Predictor]) -> float
     scale = objective.weight.sum() / max(objective.weight[rows].sum(), 1e-300)
     total = 0.0
     for k, (predictor, block) in enumerate(zip(predictors, blocks)):
-        slopes = jacobian(predictor, block)
-        information = scale * (slopes * fisher[:, k : k + 1]).T @ slopes
-        total += _trace(information, curvature(predictor, block, objective.penalty))
+        matrix = scale * information(predictor, block, fisher[:, k])
+        total += _trace(matrix, curvature(predictor, block, objective.penalty))
     return total
+
+
+def information(predictor: Predictor, block: Block, fisher: np.ndarray) -> np.ndarray:
+    """Expected information about all numbers of one predictor, J' W J.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Structured effects and tree.
+    block : Block
+        Features.
+    fisher : ndarray of shape (n_samples,)
+        Weighted Fisher information of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_numbers, n_numbers)
+        In the order of `jacobian`; rows are taken in chunks, so that memory stays small.
+    """
+    total: np.ndarray | float = 0.0
+    for at in range(0, len(fisher), DF_ROWS):
+        here = slice(at, at + DF_ROWS)
+        slopes = jacobian(predictor, Block(block.x[here], block.basis[here], block.roughness))
+        total = total + (slopes * fisher[here, None]).T @ slopes
+    return np.asarray(total)
+
+
+def sample_rows(n: int, most: int) -> np.ndarray | slice:
+    """Choose rows for a rough look, the same at every call.
+
+    Parameters
+    ----------
+    n : int
+        Rows there are.
+    most : int
+        Rows wanted at most.
+
+    Returns
+    -------
+    slice or ndarray of int
+        All rows, or sorted numbers of a random part: equal steps would fall in with daily data.
+    """
+    if n <= most:
+        return slice(None)
+    return np.sort(np.random.default_rng(n).permutation(n)[:most])
 
 
 def _trace(information: np.ndarray, penalty: np.ndarray) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from boostplugins.soft_trees.criteria import degrees_of_freedom, information_criterion
+from boostplugins.soft_trees.criteria import degrees_of_freedom, information_criterion, sample_rows
 from boostplugins.soft_trees.objective import Block, Objective, Predictor
 from boostplugins.soft_trees.refine import refine, refine_split, update_coefficients
 from boostplugins.soft_trees.screening import SCREEN_ROWS, Gate, polish, propose, propose_pairs
@@ -53,17 +53,17 @@ class Growth:
     --------
     >>> from boostplugins.soft_trees.growth import Growth
     >>> Growth(max_leaves=4).criterion
-    'aic'
+    'bic'
     """
 
     max_leaves: int = 64
     max_depth: int | None = None
-    criterion: str | None = "aic"
+    criterion: str | None = "bic"
     df: str = "effective"
     patience: int = 3
     rule: str = "best"
     joint: bool = True
-    steps: int = 30
+    steps: int = 60
     final_steps: int = 200
     polished: int = 3
 
@@ -202,14 +202,14 @@ def _split_twice(
     raw = objective.raw(model)
     score, fisher = objective.derivatives(raw)
     before = objective.log_likelihood(raw) - objective.penalties(model)
-    stride, share = _screen_rows(len(raw))
+    rows, share = _screen_rows(len(raw))
     found = []
     for k in parameters:
-        tree, x = model[k].tree, objective.blocks[k].x[stride]
+        tree, x = model[k].tree, objective.blocks[k].x[rows]
         path = _path_weights(tree, Block.of_features(x))
         for leaf in _divisible(tree, x, growth, 2):
             pairs = propose_pairs(
-                x, path[:, leaf], share * score[stride, k], share * fisher[stride, k], *_ridges(objective)
+                x, path[:, leaf], share * score[rows, k], share * fisher[rows, k], *_ridges(objective)
             )
             found.extend((gate, coef, k, leaf) for gate, coef in pairs[:2])
     best, best_value = None, before + _least_gain(before)
@@ -243,9 +243,8 @@ def _divisible(tree: SoftTree, x: np.ndarray, growth: Growth, levels: int) -> li
     return [int(leaf) for leaf in tree.leaves if depths[leaf] + levels <= most]
 
 
-def _screen_rows(n: int) -> tuple[slice, float]:
-    stride = slice(None, None, max(1, math.ceil(n / SCREEN_ROWS)))
-    return stride, n / len(range(n)[stride])
+def _screen_rows(n: int) -> tuple[np.ndarray | slice, float]:
+    return sample_rows(n, SCREEN_ROWS), max(n / SCREEN_ROWS, 1.0)
 
 
 def _least_gain(value: float) -> float:
@@ -284,13 +283,13 @@ def _screen(
     fisher: np.ndarray,
 ) -> list[_Candidate]:
     """Candidates of every leaf of every tree, by falling gain of the quadratic model."""
-    stride, share = _screen_rows(len(score))
+    rows, share = _screen_rows(len(score))
     found = []
     for k, path in weights.items():
-        x = objective.blocks[k].x[stride]
+        x, seen = objective.blocks[k].x[rows], path[rows]
         for leaf in _divisible(model[k].tree, x, growth, 1):
             gates = propose(
-                x, path[stride, leaf], share * score[stride, k], share * fisher[stride, k], *_ridges(objective)
+                x, seen[:, leaf], share * score[rows, k], share * fisher[rows, k], *_ridges(objective)
             )
             found.extend(_Candidate(k, leaf, gate) for gate in gates[:2])
     return sorted(found, key=lambda c: -c.gate.gain)

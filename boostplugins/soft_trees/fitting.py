@@ -1,0 +1,289 @@
+"""Fitting a soft tree model: units of the response, start, smoothing, growth, the split of effects."""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from boostplugins.families import Family
+from boostplugins.links import Identity, Log
+from boostplugins.soft_trees.criteria import curvature, information
+from boostplugins.soft_trees.encoding import Encoder
+from boostplugins.soft_trees.growth import Grown, Growth, grow
+from boostplugins.soft_trees.model import SoftTreeModel, make_block
+from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
+from boostplugins.soft_trees.refine import solve_positive
+from boostplugins.soft_trees.smoothing import choose_smoothing
+from boostplugins.soft_trees.structured import Term
+from boostplugins.soft_trees.tree import SoftTree
+
+logger = logging.getLogger(__name__)
+
+# The decreasing path that ridge="auto" walks.
+RIDGE_PATH = (40.0, 20.0, 10.0, 5.0, 2.5, 1.0, 0.3, 0.1, 0.03, 0.01)
+# Models of the path without a better score before it ends: the criterion is no smooth function.
+_WAIT = 2
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is fitted.
+
+    Parameters
+    ----------
+    ridge : float or "auto"
+        Penalty of gate weights; "auto" walks down `RIDGE_PATH` by the criterion.
+    node_ridge : float
+        Penalty of node coefficients.
+    inner : bool
+        AdaSoRT (True) or SoRT (False).
+    growth : Growth
+        How trees grow.
+    features : tuple of list of int, optional
+        Features that each parameter's gates see; all by default.
+    terms : tuple of tuple of Term, optional
+        Structured effects of each parameter.
+
+    Examples
+    --------
+    >>> from boostplugins.soft_trees.fitting import Settings
+    >>> Settings(ridge=1.0).inner
+    True
+    """
+
+    ridge: float | str = "auto"
+    node_ridge: float = 0.1
+    inner: bool = True
+    growth: Growth = field(default_factory=Growth)
+    features: tuple[list[int], ...] | None = None
+    terms: tuple[tuple[Term, ...], ...] | None = None
+
+
+@dataclass(frozen=True)
+class _Units:
+    """The response's units: ``y = scale * standard + shift`` and what that does to raw scores."""
+
+    scale: float
+    shift: float
+    factor: np.ndarray
+    add: np.ndarray
+
+
+def fit_model(
+    family: Family,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    settings: Settings,
+    encoder: Encoder | None = None,
+    report: Callable[[str], None] | None = None,
+) -> SoftTreeModel:
+    """Fit a soft tree to each parameter of a family.
+
+    Parameters
+    ----------
+    family : Family
+        Distribution of the response.
+    X : ndarray or DataFrame of shape (n_samples, n_features)
+        Features.
+    y : ndarray of shape (n_samples,)
+        Responses within the support.
+    weight : ndarray of shape (n_samples,) or None
+        Weights, counted as repeated rows.
+    settings : Settings
+        How to fit.
+    encoder : Encoder, optional
+        Made from `X` if not given.
+    report : callable, optional
+        Called with a line of text after each step.
+
+    Returns
+    -------
+    SoftTreeModel
+        The model of the best criterion along the growth (and the path).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from boostplugins.families import Normal
+    >>> from boostplugins.soft_trees.fitting import Settings, fit_model
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> fit_model(Normal(), X, np.array([1.0, 2.0, 3.0]), None, Settings()).predictors[0].tree.n_leaves
+    1
+    """
+    weight = np.ones(len(y)) if weight is None else weight
+    encoder = Encoder.fit(X, [], weight) if encoder is None else encoder
+    count = family.n_params
+    columns = tuple(
+        encoder.columns_of(features) for features in settings.features or [list(range(encoder.n_features))] * count
+    )
+    terms = settings.terms or ((),) * count
+    x = encoder.transform(X)
+    blocks = [make_block(np.ascontiguousarray(x[:, c]), t, X) for c, t in zip(columns, terms)]
+    units = _units(family, y, weight)
+    response = (y - units.shift) / units.scale
+    with threadpool_limits(1, user_api="blas"):
+        grown, objective = _fit(family, response, weight, blocks, terms, settings, report)
+        shift, errors = _split_effects(objective, grown.predictors)
+    if not settings.inner:
+        grown = replace(
+            grown, predictors=[Predictor(p.gamma, p.tree.push_down()) for p in grown.predictors]
+        )
+    change = float(weight @ np.ones(len(y))) * math.log(units.scale) if family.equivariance else 0.0
+    figures = {
+        "ridge": objective.penalty.gates,
+        "log_likelihood": grown.log_likelihood - change,
+        "penalised_log_likelihood": grown.penalised - change,
+        "df": grown.df,
+        "criterion": grown.criterion + 2.0 * change,
+    }
+    path = grown.path.copy()
+    path[:, 1] -= change
+    path[:, 3] += 2.0 * change
+    return SoftTreeModel(
+        family,
+        encoder,
+        columns,
+        terms,
+        tuple(_in_units(p, units, k) for k, p in enumerate(grown.predictors)),
+        tuple(units.factor[k] * a for k, a in enumerate(shift)),
+        tuple(units.factor[k] * e for k, e in enumerate(errors)),
+        figures,
+        path,
+    )
+
+
+def _fit(
+    family: Family,
+    y: np.ndarray,
+    weight: np.ndarray,
+    blocks: list[Block],
+    terms: Sequence[tuple[Term, ...]],
+    settings: Settings,
+    report: Callable[[str], None] | None,
+) -> tuple[Grown, Objective]:
+    first = family.init(y, weight)
+    start = [
+        Predictor(np.zeros(b.basis.shape[1]), SoftTree.stump(float(first[k]), b.x.shape[1]))
+        for k, b in enumerate(blocks)
+    ]
+    path = RIDGE_PATH if settings.ridge == "auto" else (float(settings.ridge),)
+    objective = Objective(family, y, weight, blocks, Penalty(path[0], settings.node_ridge), settings.inner)
+    if (y == y[0]).all() and not family.classification:
+        if len(y) > 1:
+            warnings.warn(f"y is constant ({y[0]:g} in its units): a constant is fitted", UserWarning, stacklevel=2)
+        grown = grow(objective, start, replace(settings.growth, max_leaves=len(start)), report)
+        return grown, objective
+    if any(len(p.gamma) for p in start):
+        objective, start = choose_smoothing(objective, start, terms)
+    best: tuple[Grown, Objective] | None = None
+    waited = 0
+    for ridge in path:
+        current = replace(objective, penalty=Penalty(ridge, settings.node_ridge))
+        grown = grow(current, start, settings.growth, report)
+        if report is not None and len(path) > 1:
+            report(f"ridge {ridge:g}: criterion {grown.criterion:.6g}")
+        if best is None or grown.criterion < best[0].criterion:
+            best, waited = (grown, current), 0
+        else:
+            waited += 1
+            if waited >= _WAIT:
+                break
+    assert best is not None
+    return best
+
+
+def _units(family: Family, y: np.ndarray, weight: np.ndarray) -> _Units:
+    """Bring the response to scale 1 where the family follows; the penalties then know no units."""
+    count = family.n_params
+    plain = _Units(1.0, 0.0, np.ones(count), np.zeros(count))
+    locations, scales = family.locations, family.scales
+    if family.equivariance is None or family.discrete:
+        return plain
+    if not all(type(family.links[k]) is Identity for k in locations):
+        return plain
+    if not all(type(family.links[k]) is Log for k in scales):
+        return plain
+    share = weight / weight.sum()
+    center = float(y[0] + share @ (y - y[0])) if locations else 0.0
+    scale = float(np.sqrt(share @ (y - center) ** 2))
+    if not scale > 1e-12 * abs(center) or not math.isfinite(scale) or scale < 1e-150:
+        return plain
+    factor, add = np.ones(count), np.zeros(count)
+    for k in locations:
+        factor[k], add[k] = scale, center
+    for k in scales:
+        add[k] = math.log(scale)
+    return _Units(scale, center, factor, add)
+
+
+def _in_units(p: Predictor, units: _Units, k: int) -> Predictor:
+    beta = p.tree.beta * units.factor[k]
+    leaves = p.tree.leaves
+    if p.tree.n_splits and not beta[p.tree.node].any():  # a SoRT: inner coefficients stay 0
+        beta[leaves] += units.add[k]
+    else:
+        beta[0] += units.add[k]
+    return Predictor(
+        p.gamma * units.factor[k], SoftTree(p.tree.node, p.tree.intercept, p.tree.omega, beta)
+    )
+
+
+def _split_effects(
+    objective: Objective, predictors: Sequence[Predictor]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """What of the tree is counted as structured, and standard errors of the sum."""
+    shift, errors = [], []
+    raw = objective.raw(list(predictors))
+    _, fisher = objective.derivatives(raw)
+    for k, (p, block) in enumerate(zip(predictors, objective.blocks)):
+        columns = block.basis.shape[1]
+        if not columns:
+            shift.append(np.empty(0))
+            errors.append(np.empty(0))
+            continue
+        weighted = block.basis * objective.weight[:, None]
+        center = objective.weight @ block.basis / objective.weight.sum()
+        project = np.linalg.pinv(weighted.T @ (block.basis - center), rcond=1e-10) @ (
+            weighted - objective.weight[:, None] * center
+        ).T
+        shift.append(project @ p.tree.value(block.x))
+        matrix = information(p, block, fisher[:, k]) + curvature(p, block, objective.penalty)
+        change = jacobian_product(project, p, block)
+        change[:, :columns] = np.eye(columns)
+        errors.append(np.sqrt(np.einsum("ij,ji->i", change, solve_positive(matrix, change.T)).clip(0.0)))
+    return shift, errors
+
+
+def jacobian_product(project: np.ndarray, predictor: Predictor, block: Block) -> np.ndarray:
+    """Derivative of the projected tree in all numbers of a predictor.
+
+    Parameters
+    ----------
+    project : ndarray of shape (n_columns, n_samples)
+        Least squares projection on the structured columns.
+    predictor : Predictor
+        Structured effects and tree.
+    block : Block
+        Features.
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_numbers)
+        In the order of `jacobian`.
+    """
+    from boostplugins.soft_trees.criteria import DF_ROWS, jacobian
+
+    total: np.ndarray | float = 0.0
+    for at in range(0, project.shape[1], DF_ROWS):
+        here = slice(at, at + DF_ROWS)
+        part = Block(block.x[here], block.basis[here], block.roughness)
+        total = total + project[:, here] @ jacobian(predictor, part)
+    return np.asarray(total)
