@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
@@ -24,7 +23,7 @@ from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.predictive import Predictive
 from boostplugins.usnrt.calibration import CALIBRATIONS
 from boostplugins.usnrt.encoding import TableEncoder, mean_and_scale
-from boostplugins.usnrt.growth import Problem, TreePlan, fit_trees, hold_out
+from boostplugins.usnrt.growth import Problem, TreePlan, fit_trees, hold_out, one_blas_thread
 from boostplugins.usnrt.network import Training
 from boostplugins.usnrt.pair import PairPlan, Sample
 from boostplugins.usnrt.saving import (
@@ -168,7 +167,7 @@ class PairRegressor(NetworkRegressor):
         """
         table, inputs = self._read(X)
         theta = np.empty((len(table), len(self.members_), 2))
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             for number, member in enumerate(self.members_):
                 mean, variance = member.predict(table, inputs, self._encoder.n_levels)
                 theta[:, number, 0] = self._center + self._unit * mean

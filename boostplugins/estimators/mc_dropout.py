@@ -8,18 +8,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators._networks import NetworkRegressor, hidden_units, shown
 from boostplugins.predictive import Predictive
-from boostplugins.usnrt.growth import Workers
+from boostplugins.usnrt.growth import Workers, one_blas_thread
 from boostplugins.usnrt.kernels import Rows
 from boostplugins.usnrt.network import Network, NetworkSpec, thinned, train_network
 
 _TRAIN_STREAM, _DRAW_STREAM = 3, 4  # apart from the streams of trees
-# Least standard deviation, in units of the target's: a mixture of draws needs some width.
+# Least standard deviation, in units of the target's, of a single Normal.
 LEAST_NOISE = 1e-4
+# Least share of the held-out squared error that is noise: draws that spread more than they err would
+# otherwise leave a mixture of spikes.
+LEAST_NOISE_SHARE = 0.1
 
 
 class MCDropoutRegressor(NetworkRegressor):
@@ -38,8 +40,8 @@ class MCDropoutRegressor(NetworkRegressor):
         Chance that a hidden unit is dropped.
     noise : {"held-out", None}, default="held-out"
         "held-out": each draw is a Normal whose variance is what the draws' spread leaves of the
-        held-out squared error. None: no noise, one Normal with mean and variance of the draws, as
-        often reported; far too narrow where the response is noisy.
+        held-out squared error, a tenth of it at least. None: no noise, one Normal with mean and
+        variance of the draws, as often reported; far too narrow where the response is noisy.
     max_epochs : int, default=1000
         Most epochs.
     batch_size : int, default=64
@@ -171,12 +173,12 @@ class MCDropoutRegressor(NetworkRegressor):
         self.draws_ = [thinned(self.network_, rng) for _ in range(n_draws)]
         held_out = self._draw(sample.inputs[check_rows])
         error = np.mean((sample.target[check_rows] - held_out.mean(axis=1)) ** 2)
-        spare = max(float(error - held_out.var(axis=1).mean()), LEAST_NOISE**2)
+        spare = max(float(error - held_out.var(axis=1).mean()), LEAST_NOISE_SHARE * error, LEAST_NOISE**2)
         self.noise_variance_ = spare * self._unit**2 if self.noise == "held-out" else 0.0
         return self
 
     def _draw(self, inputs: np.ndarray) -> np.ndarray:
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             values = Workers(self.n_jobs).run(Network.predict, [(draw, inputs) for draw in self.draws_])
         return np.stack(values, axis=1).astype(np.float64)
 

@@ -6,12 +6,13 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from threading import Event
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from boostplugins.usnrt.network import History, Training
 from boostplugins.usnrt.pair import MeanVariance, PairPlan, Sample, train_mean, train_pair
@@ -113,6 +114,24 @@ class Problem:
         return np.random.default_rng([self.seed, member, node, stream])
 
 
+@lru_cache(maxsize=1)
+def _blas() -> ThreadpoolController:
+    # Looking up the loaded libraries takes longer than predicting a row; scipy's BLAS, which the
+    # kernels call, is loaded with this package.
+    return ThreadpoolController().select(user_api="blas")
+
+
+def one_blas_thread() -> Any:
+    """Keep BLAS on one thread: its threads would outnumber cores, and might change a bit.
+
+    Returns
+    -------
+    context manager
+        Restores the former number at its end.
+    """
+    return _blas().limit(limits=1)
+
+
 class Stopped(Exception):
     """A task found that the fit was interrupted."""
 
@@ -149,7 +168,7 @@ class Workers:
             Results in the order of the tasks.
         """
         try:
-            with threadpool_limits(1, user_api="blas"):
+            with one_blas_thread():
                 parallel = Parallel(n_jobs=self._n_jobs, require="sharedmem")
                 return list(parallel(delayed(function)(*task) for task in tasks))
         except BaseException:
