@@ -19,6 +19,9 @@ _PUBLIC = {
     "Uncertainty": "uncertainty",
     "Predictive": "predictive",
     "VirtualEnsemble": "virtual_ensemble",
+    "HNNRegressor": "estimators.hnn",
+    "MCDropoutRegressor": "estimators.mc_dropout",
+    "USNRTRegressor": "estimators.usnrt",
     "SGLBClassifier": "estimators.sglb",
     "SGLBRegressor": "estimators.sglb",
 }
