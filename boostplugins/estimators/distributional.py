@@ -13,6 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._files import read_archive, write_archive
@@ -586,6 +587,15 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
 
 
 def _check_rows(X: Any, y: ArrayLike, weight: ArrayLike | None, offset: ArrayLike | None, name: str) -> _Rows:
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    shape = getattr(y, "shape", ())
+    if len(shape) == 2 and shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; its one column is used",
+            DataConversionWarning,
+            stacklevel=4,
+        )
     values = check_target(y, name)
     if len(values) != len(X):
         raise ValueError(f"X and {name} must have as many rows, got {len(X)} and {len(values)}")

@@ -21,6 +21,9 @@ MAX_STEP = 10.0
 # repeat or have no noise, the likelihood has no maximum.
 SCALE_FLOOR = 1e-4
 
+# A row's curvature of zero would make 0 / 0 of a leaf; float32 knows nothing smaller that is normal.
+_LEAST = np.float32(1e-30)
+
 _NAMED = {"fisher": 1.0, "natural": 0.0}
 
 
@@ -99,6 +102,12 @@ class Steps:
         self.start = family.init(self.y, weight, offset)
         self.low, self.high = limits(family, self.start)
         self.exponent = exponent
+        self._last: np.ndarray | None = None
+        # Fisher information of a location has the response's units, that of the start takes them off.
+        self.unit = np.ones(len(self.start))
+        at_start = family.score_and_fisher(self.y[:1], self.start[None, :])[1][0]
+        for k in family.locations:
+            self.unit[k] = at_start[k] ** -exponent
         self.unit_free = np.array([not isinstance(link, Identity) for link in family.links])
 
     def terms(self, raw: np.ndarray, sign: float, out: tuple[np.ndarray, np.ndarray]) -> None:
@@ -114,6 +123,53 @@ class Steps:
             Where the (signed) gradients and the curvatures go.
         """
         self.block(raw, slice(None), sign, out)
+
+    def descend(
+        self, preds: np.ndarray, offset: np.ndarray | float, rate: float, out: tuple[np.ndarray, np.ndarray]
+    ) -> list[tuple[int, float]]:
+        """Fill gradients for a booster that forgets the step of a tree without a split.
+
+        LightGBM gives such a tree the value 0. A parameter that all rows want to move alike, as the
+        scale where the mean fits, would stay where it is for ever; here its constant moves instead,
+        by the step that the lone leaf would have made.
+
+        Parameters
+        ----------
+        preds : ndarray of shape (n_samples, K)
+            Sums of the trees, without start value and offset.
+        offset : ndarray of shape (n_samples,) or float
+            Offset of the first raw score, where `preds` has none.
+        rate : float
+            Learning rate.
+        out : tuple of two ndarray of shape (n_samples, K)
+            Where gradients and curvatures go.
+
+        Returns
+        -------
+        list of tuple of int and float
+            Parameters whose last tree did not split, and the steps made instead.
+        """
+        self._terms_at(preds, offset, out)
+        moved: list[tuple[int, float]] = []
+        if self._last is not None and self._last.shape == preds.shape:
+            for k in range(preds.shape[1]):
+                if np.array_equal(preds[:, k], self._last[:, k]):
+                    total = float(out[1][:, k].sum(dtype=np.float64))
+                    step = -rate * float(out[0][:, k].sum(dtype=np.float64)) / max(total, 1e-300)
+                    self.start[k] += step
+                    moved.append((k, step))
+        if moved:
+            self._terms_at(preds, offset, out)
+        self._last = np.array(preds, order="F")
+        return moved
+
+    def _terms_at(
+        self, preds: np.ndarray, offset: np.ndarray | float, out: tuple[np.ndarray, np.ndarray]
+    ) -> None:
+        raw = preds + self.start
+        raw[:, 0] += offset
+        self.terms(raw, -1.0, out)
+        np.maximum(out[1], _LEAST, out=out[1])
 
     def block(self, raw: np.ndarray, rows: Any, sign: float, out: tuple[np.ndarray, np.ndarray]) -> None:
         """Fill gradients and curvatures of some rows.
@@ -132,13 +188,13 @@ class Steps:
         clipped = np.clip(raw, self.low, self.high)
         score, fisher = self.family.score_and_fisher(self.y[rows], clipped)
         settings = (self.exponent, sign, MAX_SCORE, MAX_STEP)
-        limits = (self.low, self.high, self.unit_free)
+        limits = (self.low, self.high, self.unit_free, self.unit)
         _finish(score, fisher, raw, self.weight[rows], limits, settings, *out)
 
 
 @njit
 def _finish(score, fisher, raw, weight, limits, settings, gradient, curvature):  # type: ignore[no-untyped-def]
-    low, high, unit_free = limits
+    low, high, unit_free, unit = limits
     exponent, sign, max_score, max_step = settings
     for k in range(raw.shape[1]):
         for i in range(raw.shape[0]):
@@ -147,7 +203,7 @@ def _finish(score, fisher, raw, weight, limits, settings, gradient, curvature): 
             s = min(max(s, -cap), cap)
             if (raw[i, k] <= low[k] and s < 0.0) or (raw[i, k] >= high[k] and s > 0.0):
                 s = 0.0
-            w = weight[i]
+            w = weight[i] * unit[k]
             if exponent == 1.0:
                 gradient[i, k] = sign * w * s
                 curvature[i, k] = w * f

@@ -13,8 +13,10 @@ from boostplugins.families._steps import METRICS, Steps, step_exponent
 from boostplugins.predictive import Predictive
 
 # A leaf's curvature is a sum of Fisher information; one unit more is the prior of one typical row.
-# The booster's own floor of 1e-3 would block every split where 1 / sigma^2 is small.
 _LAMBDA = 1.0
+# LightGBM's own floor of a leaf's curvature, 1e-3, would block splits where the information is
+# small; at 0 rounding lets it cut off leaves without a row, which it then dies of.
+_LEAST_CURVATURE = 1e-9
 
 
 class Distributional:
@@ -67,13 +69,15 @@ class Distributional:
                 f"family {self.family.name} must know its number of classes here; pass n_classes"
             )
         self._runs: list[tuple[Any, Steps, Any]] = []
+        self._pending: list[tuple[Any, int, float]] = []
+        self._rate = 0.1
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Distributional:
         # LightGBM trains a deep copy of its parameters; the callback must see the same runs.
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_runs": []}
+        return {**self.__dict__, "_runs": [], "_pending": []}
 
     def __repr__(self) -> str:
         return f"Distributional({self.family!r}, step={self.step!r}, metric={self.metric_name!r})"
@@ -91,7 +95,7 @@ class Distributional:
             "objective": self,
             "num_class": self.family.n_params,
             "metric": "None",
-            "min_sum_hessian_in_leaf": 0.0,
+            "min_sum_hessian_in_leaf": _LEAST_CURVATURE,
             "lambda_l2": _LAMBDA,
         }
 
@@ -129,9 +133,8 @@ class Distributional:
             steps = self._begin(source, raw, weight, getattr(second, "used_indices", None))
         shape = (len(source), self.family.n_params)
         out = np.empty(shape, np.float32, order="F"), np.empty(shape, np.float32, order="F")
-        steps.terms(raw + steps.start, -1.0, out)
-        tiny = np.float32(1e-30)  # a curvature of zero would ask LightGBM for 0 / 0
-        np.maximum(out[1], tiny, out=out[1])
+        moved = steps.descend(raw, 0.0, self._rate, out)
+        self._pending.extend((source, k, step) for k, step in moved)
         return (out[0][:, 0], out[1][:, 0]) if shape[1] == 1 else out
 
     def metric(self, first: Any, second: Any, weight: Any = None) -> tuple[str, float, bool]:
@@ -235,22 +238,45 @@ class _BakeStart:
 
     def __init__(self, loss: Distributional) -> None:
         self.loss = loss
+        self.counts: dict[int, tuple[int, int]] = {}
 
     def __call__(self, env: Any) -> None:
-        if env.iteration != env.begin_iteration:
+        boosters = getattr(env.model, "boosters", None) or [env.model]
+        if env.iteration == env.begin_iteration:
+            self._begin(env, boosters)
             return
-        kind = next(
-            (env.params[key] for key in ("boosting", "boosting_type", "boost") if key in env.params), "gbdt"
-        )
+        turns = self.loss.family.n_params
+        for number, booster in enumerate(boosters):
+            source = booster.train_set.get_label()
+            earlier, latest = self.counts[number]
+            now = booster.num_trees()
+            self.counts[number] = (latest, now)
+            for held, k, step in [item for item in self.loss._pending if item[0] is source]:
+                if latest > earlier:  # the lone leaf of last round's tree
+                    tree = latest - turns + k
+                    booster.set_leaf_output(tree, 0, booster.get_leaf_output(tree, 0) + step)
+                else:  # no tree split in last round, and LightGBM kept none: the latest there are
+                    bake_start(booster, np.eye(turns)[k] * step)
+        self.loss._pending = []
+
+    def _begin(self, env: Any, boosters: list[Any]) -> None:
+        kind = _named(env.params, ("boosting", "boosting_type", "boost"), "gbdt")
         if kind in ("dart", "rf", "random_forest"):
             raise ValueError(
                 f"boosting must be 'gbdt' or 'goss', got {kind!r}: it would rescale the start value"
             )
-        boosters = getattr(env.model, "boosters", None) or [env.model]
-        for booster in boosters:
+        self.loss._rate = float(_named(env.params, ("learning_rate", "shrinkage_rate", "eta"), 0.1))
+        self.loss._pending = []
+        for number, booster in enumerate(boosters):
+            self.counts[number] = (0, booster.num_trees())
             steps = self.loss._find(booster.train_set.get_label())
             if steps is not None:
                 bake_start(booster, steps.start)
+
+
+def _named(params: dict[str, Any], names: tuple[str, ...], default: Any) -> Any:
+    """Value of a parameter under any of its names."""
+    return next((params[name] for name in names if name in params), default)
 
 
 def bake_start(booster: Any, start: np.ndarray) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from boostplugins.families._steps import METRICS, Steps
-from boostplugins.lightgbm.distributional import _LAMBDA
+from boostplugins.lightgbm.distributional import _LAMBDA, _LEAST_CURVATURE
 
 
 class Trained:
@@ -25,17 +25,20 @@ class Trained:
         Known levels of the categorical columns.
     history : list of float
         Score of the evaluation set after each round, in the units trained in.
+    rounds : int
+        Rounds kept.
     """
 
     def __init__(
-        self, booster: lightgbm.Booster, start: np.ndarray, levels: dict[int, list[str]], history: list[float]
+        self,
+        booster: lightgbm.Booster,
+        start: np.ndarray,
+        levels: dict[int, list[str]],
+        history: list[float],
+        rounds: int,
     ) -> None:
-        self.booster, self.start, self.levels, self.history = booster, start, levels, history
-
-    @property
-    def rounds(self) -> int:
-        """Rounds kept."""
-        return self.booster.num_trees() // len(self.start)
+        self.booster, self.start, self.levels = booster, start, levels
+        self.history, self.rounds = history, rounds
 
     def raw(self, X: Any, n_jobs: int) -> np.ndarray:
         """Predict raw scores.
@@ -105,7 +108,12 @@ class Trained:
             JSON-ready state; LightGBM's text.
         """
         levels = {str(column): held for column, held in self.levels.items()}
-        state = {"start": self.start.tolist(), "levels": levels, "history": self.history}
+        state = {
+            "start": self.start.tolist(),
+            "levels": levels,
+            "history": self.history,
+            "rounds": self.rounds,
+        }
         return state, [self.booster.model_to_string().encode()]
 
 
@@ -126,7 +134,8 @@ def restore(state: dict[str, Any], parts: list[bytes]) -> Trained:
     """
     booster = lightgbm.Booster(model_str=parts[0].decode(), params={"verbose": -1})
     levels = {int(column): list(held) for column, held in state["levels"].items()}
-    return Trained(booster, np.array(state["start"], dtype=np.float64), levels, list(state["history"]))
+    start = np.array(state["start"], dtype=np.float64)
+    return Trained(booster, start, levels, list(state["history"]), int(state["rounds"]))
 
 
 def train(
@@ -165,10 +174,7 @@ def train(
     gradient, curvature = np.empty(shape, np.float32, order="F"), np.empty(shape, np.float32, order="F")
 
     def objective(preds: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
-        raw = preds.reshape(shape) + steps.start
-        raw[:, 0] += offset
-        steps.terms(raw, -1.0, (gradient, curvature))
-        np.maximum(curvature, np.float32(1e-30), out=curvature)
+        steps.descend(preds.reshape(shape), offset, settings["learning_rate"], (gradient, curvature))
         return (gradient[:, 0], curvature[:, 0]) if turns == 1 else (gradient, curvature)
 
     data = lightgbm.Dataset(encode(X, levels), np.zeros(len(steps.y)), categorical_feature=categorical)
@@ -182,13 +188,26 @@ def train(
             callbacks.append(lightgbm.early_stopping(settings["patience"], verbose=False))
         if settings["verbose"]:
             callbacks.append(lightgbm.log_evaluation(int(settings["verbose"])))
+    # Rounds in which no tree split leave no trees behind, and constants move: note both.
+    noted: list[tuple[int, np.ndarray]] = []
+
+    def note(env: Any) -> None:
+        noted.append((env.model.current_iteration(), steps.start.copy()))
+
+    note.order = 1  # type: ignore[attr-defined]
+    first = steps.start.copy()
     params = {**_params(settings, turns), "objective": objective}
-    booster = lightgbm.train(params, data, settings["rounds"], callbacks=callbacks, **watched)
-    if settings["patience"] is not None and booster.best_iteration > 0:
-        text = booster.model_to_string(num_iteration=booster.best_iteration)
-        booster = lightgbm.Booster(model_str=text, params={"verbose": -1})
+    booster = lightgbm.train(params, data, settings["rounds"], callbacks=[note, *callbacks], **watched)
+    best = booster.best_iteration if settings["patience"] is not None else 0
+    kept, start = noted[best - 1]
+    if kept < booster.current_iteration():
+        booster = lightgbm.Booster(
+            model_str=booster.model_to_string(num_iteration=kept), params={"verbose": -1}
+        )
     booster.free_dataset()
-    return Trained(booster, steps.start, levels, history.get("valid", {}).get(settings["metric"], []))
+    steps.start = first
+    rounds = best if best > 0 else settings["rounds"]
+    return Trained(booster, start, levels, history.get("valid", {}).get(settings["metric"], []), rounds)
 
 
 def _params(settings: dict[str, Any], turns: int) -> dict[str, Any]:
@@ -199,8 +218,10 @@ def _params(settings: dict[str, Any], turns: int) -> dict[str, Any]:
         "learning_rate": settings["learning_rate"],
         "max_depth": depth,
         "num_leaves": 2 ** min(depth, 16),
-        "min_data_in_leaf": settings["min_samples_leaf"],
-        "min_sum_hessian_in_leaf": 0.0,
+        # LightGBM guesses the rows of a leaf from its curvature; with one row a leaf it must not.
+        "min_data_in_leaf": settings["min_samples_leaf"] if settings["min_samples_leaf"] > 1 else 0,
+        "min_data_in_bin": 1,
+        "min_sum_hessian_in_leaf": _LEAST_CURVATURE,
         "lambda_l2": _LAMBDA if settings["l2"] is None else settings["l2"],
         "feature_pre_filter": False,
         "num_threads": settings["n_jobs"],
