@@ -74,7 +74,7 @@ class HNNRegressor(PairRegressor):
     Examples
     --------
     >>> import numpy as np
-    >>> from boostplugins.estimators.hnn import HNNRegressor
+    >>> from boostplugins import HNNRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(800, 1))
     >>> y = X[:, 0] + rng.normal(size=800) * np.exp(X[:, 0] - 1)

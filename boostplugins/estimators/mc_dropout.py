@@ -89,7 +89,7 @@ class MCDropoutRegressor(NetworkRegressor):
     Examples
     --------
     >>> import numpy as np
-    >>> from boostplugins.estimators.mc_dropout import MCDropoutRegressor
+    >>> from boostplugins import MCDropoutRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-1, 1, size=(500, 1))
     >>> y = X[:, 0] + 0.1 * rng.normal(size=500)

@@ -99,7 +99,7 @@ class USNRTRegressor(PairRegressor):
     Examples
     --------
     >>> import numpy as np
-    >>> from boostplugins.estimators.usnrt import USNRTRegressor
+    >>> from boostplugins import USNRTRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(1500, 1))
     >>> y = X[:, 0] + rng.normal(size=1500) * np.where(X[:, 0] < 0.5, 0.1, 1.0)

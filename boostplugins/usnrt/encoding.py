@@ -110,7 +110,7 @@ class TableEncoder:
         out = np.empty(X.shape, dtype=np.float64)
         for j, names in enumerate(self.levels):
             column = _column(X, j)
-            out[:, j] = pd.Index(names).get_indexer(column.astype(str)) if names else column
+            out[:, j] = pd.Index(names).get_indexer(pd.Index(column.astype(str))) if names else column
         return out
 
     def inputs(self, table: np.ndarray, dtype: Any) -> np.ndarray:

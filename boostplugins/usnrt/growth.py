@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from boostplugins.usnrt.network import History, Training
 from boostplugins.usnrt.pair import MeanVariance, PairPlan, Sample, train_mean, train_pair

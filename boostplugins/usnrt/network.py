@@ -347,5 +347,5 @@ def fresh_state(params: np.ndarray, layout: Layout, batch_size: int) -> State:
     """
     size = batch_size * int(layout.sizes.sum())
     dtype = params.dtype
-    blank = [np.zeros(len(params), dtype=dtype) for _ in range(3)]
-    return State(params, *blank, np.zeros(size, dtype=dtype), np.zeros(size, dtype=dtype))
+    first, second, grad = (np.zeros(len(params), dtype=dtype) for _ in range(3))
+    return State(params, grad, first, second, np.zeros(size, dtype=dtype), np.zeros(size, dtype=dtype))

@@ -193,13 +193,12 @@ def unpack_models(
         for spec, values in zip(specs, params):
             if values.shape != (leaves, spec.n_params(n_inputs)):
                 raise ValueError(f"parameters of shape {values.shape} do not fit {leaves} leaves")
-        networks = [[Network(spec, n_inputs, row) for row in values] for spec, values in zip(specs, params)]
-        scales = arrays[f"scale{number}"]
-        models.append(
-            TreeModel(
-                tree, tuple(MeanVariance(*pair, float(s)) for *pair, s in zip(*networks, scales, strict=True))
-            )
+        means, variances = (
+            [Network(spec, n_inputs, row) for row in values] for spec, values in zip(specs, params)
         )
+        scales = arrays[f"scale{number}"]
+        pairs = (MeanVariance(m, v, float(s)) for m, v, s in zip(means, variances, scales, strict=True))
+        models.append(TreeModel(tree, tuple(pairs)))
     return models
 
 

@@ -152,7 +152,7 @@ class Tree:
         node = np.zeros(len(table), dtype=np.int64)
         for place in np.flatnonzero(self.feature >= 0):
             rows = np.flatnonzero(node == place)
-            left = self.split(place, n_levels).goes_left(table[rows, self.feature[place]])
+            left = self.split(int(place), n_levels).goes_left(table[rows, self.feature[place]])
             node[rows] = np.where(left, self.left[place], self.right[place])
         return node
 
