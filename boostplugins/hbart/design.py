@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from boostplugins.hbart.columns import Columns, _position
+from boostplugins.hbart.columns import Columns
 
 
 def expand(matrix: np.ndarray, columns: Columns, which: Sequence[int], missing: Sequence[bool]) -> Any:
@@ -100,7 +100,7 @@ class VarianceDesign:
         elif features is None:
             which = tuple(range(len(columns.names)))
         else:
-            which = tuple(_position(name, columns.names) for name in features)
+            which = tuple(columns.position(name) for name in features)
         missing = tuple(bool(m) for m in np.isnan(matrix).any(axis=0))
         blank = cls(which, missing, transform, (), np.empty(0), np.empty(0))
         raw, names = blank._raw(X, matrix, columns)

@@ -304,7 +304,7 @@ class Posterior:
         ndarray of shape (n_chains, n_draws / n_chains, ...)
             The same by chain.
         """
-        return values.reshape(self.n_chains, -1, *values.shape[1:])
+        return values.reshape(self.n_chains, len(values) // self.n_chains, *values.shape[1:])
 
     def moments(
         self, codes: np.ndarray, z: np.ndarray, draws: slice = slice(None), variance: bool = True

@@ -1,0 +1,227 @@
+"""What the estimators of Bayesian trees share: arguments, preparation, sampling, prediction by blocks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from boostplugins._validation import check_integer, check_real, check_weight
+from boostplugins.estimators._frames import MISSING, fit_frame, predict_frame
+from boostplugins.hbart.chains import Problem, collect, run_rounds, show_progress, start_run
+from boostplugins.hbart.columns import Columns
+from boostplugins.hbart.design import VarianceDesign, expand
+from boostplugins.hbart.diagnostics import worst_rhat
+from boostplugins.hbart.posterior import Posterior
+from boostplugins.hbart.priors import Hyperparameters
+
+_logger = logging.getLogger(__name__)
+_RHAT_LIMIT = 1.05
+_WATCHED_ROWS = 24  # training rows whose f takes part in the convergence check
+
+
+class MixingWarning(ConvergenceWarning):
+    """Chains disagree: the split R-hat of some quantity exceeds 1.05."""
+
+
+class BayesianTrees(BaseEstimator):
+    """Shared machinery; see the subclasses for the arguments."""
+
+    def _check_params(self) -> Hyperparameters:
+        """Check the arguments; the sampler's share of them comes back."""
+        for name, least in (("n_trees", 1), ("n_burn", 0), ("n_draws", 1), ("n_chains", 1)):
+            check_integer(name, getattr(self, name), least)
+        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        if self.max_bins is not None:
+            check_integer("max_bins", self.max_bins, 2)
+            check_real("max_bins", self.max_bins, 2, 65_534)
+        for name, low, high in (("alpha", 0, 1), ("k", 0, np.inf)):
+            check_real(name, getattr(self, name), low, high, closed="neither")
+        check_real("beta", self.beta, 0)
+        moves = self.moves
+        if len(moves) != 3 or min(moves) < 0 or abs(sum(moves) - 1.0) > 1e-9 or min(moves[:2]) <= 0:
+            raise ValueError(
+                "moves must be three chances (GROW, PRUNE, CHANGE) that sum to 1, the first two "
+                f"positive, got {moves!r}"
+            )
+        return Hyperparameters(
+            n_trees=int(self.n_trees),
+            alpha=float(self.alpha),
+            beta=float(self.beta),
+            k=float(self.k),
+            min_leaf=int(self.min_samples_leaf),
+            p_grow=float(moves[0]),
+            p_prune=float(moves[1]),
+        )
+
+    def _encode(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Check the data; returns X as given but for rows of weight 0, its matrix, and the rows kept."""
+        if y is None:
+            raise ValueError(
+                "y must be given: this estimator requires y to be passed, but the target y is None"
+            )
+        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected: it is read as one",
+                DataConversionWarning,
+                stacklevel=4,
+            )
+        table, categorical = fit_frame(self, X, self.cat_features)
+        if len(y) != len(table):
+            raise ValueError(f"X and y must have as many rows, got {len(table)} and {len(y)}")
+        weight = check_weight(sample_weight, len(table))
+        kept = np.ones(len(table), dtype=bool) if weight is None else weight > 0
+        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+        names = names or [f"x{j}" for j in range(self.n_features_in_)]
+        if not kept.all():
+            table = table.loc[kept] if hasattr(table, "loc") else table[kept]
+            X = X.loc[kept] if hasattr(X, "loc") else np.asarray(X)[kept]
+        self._categorical = categorical
+        self._columns = Columns.learn(table, categorical, names, MISSING)
+        self._weight = np.ones(kept.sum()) if weight is None else weight[kept] / weight[kept].mean()
+        return X, self._columns.matrix(table), kept
+
+    def _matrix(self, X: Any) -> np.ndarray:
+        """Rows to predict as numbers, checked against training."""
+        check_is_fitted(self, "posterior_")
+        return self._columns.matrix(predict_frame(self, X, self._categorical))
+
+    def _regressors(self, matrix: np.ndarray) -> np.ndarray:
+        """Regressors of the least-squares guess: one column a level but the first, means for missing values."""
+        missing = np.zeros(matrix.shape[1], dtype=bool)
+        full, names = expand(matrix, self._columns, range(matrix.shape[1]), missing)
+        first = {
+            f"{name}={levels[0]}" for name, levels in zip(self._columns.names, self._columns.levels) if levels
+        }
+        full = full[:, [name not in first for name in names]] if first else full
+        present = ~np.isnan(full)
+        centre = np.where(present, full, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
+        return np.where(present, full, centre)
+
+    def _sample(self, problem: Problem, hyper: Hyperparameters, matrix: np.ndarray) -> None:
+        """Start the chains, burn them in, draw, and set what the draws give."""
+        self._hyper = hyper
+        self.interrupted_ = False
+        streams = _seeds(self.random_state).spawn(int(self.n_chains))
+        self._runs = [start_run(problem, hyper, np.random.default_rng(stream)) for stream in streams]
+        watched = np.unique(np.linspace(0, len(matrix) - 1, _WATCHED_ROWS).astype(int))
+        self._watched = np.ascontiguousarray(problem.codes[:, watched])
+        total = int(self.n_burn) + int(self.n_draws)
+        run_rounds(self._runs, int(self.n_burn), False, _n_threads(self.n_jobs), self._progress(0, total))
+        self._draw(int(self.n_draws), int(self.n_burn))
+
+    def _progress(self, start: int, total: int) -> Callable[[int], None] | None:
+        return show_progress(type(self).__name__, start, total) if self.verbose else None
+
+    def _draw(self, n_draws: int, start: int) -> None:
+        """Draw from every chain; an interruption keeps what all chains have, and is passed on."""
+        try:
+            run_rounds(
+                self._runs, n_draws, True, _n_threads(self.n_jobs), self._progress(start, start + n_draws)
+            )
+        except KeyboardInterrupt:
+            self.interrupted_ = True
+            if min(run.pieces.n_draws for run in self._runs):
+                self._finish(collect(self._runs))
+            raise
+        self._finish(collect(self._runs))
+        if self.rhat_ > _RHAT_LIMIT:
+            warnings.warn(
+                f"chains disagree: the split R-hat of {self.rhat_of_} is {self.rhat_:.2f}, above "
+                f"{_RHAT_LIMIT}; raise n_burn and n_draws, or draw on with sample_more",
+                MixingWarning,
+                stacklevel=4,
+            )
+
+    def _finish(self, posterior: Posterior) -> None:
+        self.posterior_ = posterior
+        self.n_draws_ = posterior.n_draws
+        self.acceptance_ = self._acceptance()
+        self.rhat_, self.rhat_of_ = worst_rhat(posterior, self._watched)
+        _logger.debug("worst split R-hat %.3f of %s", self.rhat_, self.rhat_of_)
+
+    def _acceptance(self) -> dict[str, float]:
+        """Accepted share of the proposals, by move."""
+        mean = sum(run.chain.mean.scratch.tally for run in self._runs)
+        rates = {
+            name: float(mean[i, 1] / max(mean[i, 0], 1)) for i, name in enumerate(("grow", "prune", "change"))
+        }
+        if self._hyper.n_variance_trees:
+            tally = sum(run.chain.variance.scratch.tally for run in self._runs).sum(axis=0)
+            rates["variance trees"] = float(tally[1] / max(tally[0], 1))
+        if self._runs[0].chain.linear.gamma.size:
+            tally = sum(run.chain.linear.tally for run in self._runs)
+            rates["gamma"] = float(tally[1] / max(tally[0], 1))
+        return rates
+
+    def sample_more(self, n_draws: int) -> Any:
+        """Continue every chain where it stands and add its draws.
+
+        Parameters
+        ----------
+        n_draws : int
+            Draws to add to each chain.
+
+        Returns
+        -------
+        self
+            The estimator, with more draws; the same as one longer fit.
+
+        Raises
+        ------
+        ValueError
+            For a model read from a file, which holds draws but no chains.
+        """
+        check_is_fitted(self, "posterior_")
+        check_integer("n_draws", n_draws, 1)
+        if self._runs is None:
+            raise ValueError(
+                "this model has no chains to continue: files keep the draws only; fit again, or keep a pickle"
+            )
+        self._draw(int(n_draws), int(self.n_burn) + self.n_draws_ // self.posterior_.n_chains)
+        return self
+
+    def _design(self, X: Any, matrix: np.ndarray) -> np.ndarray:
+        """Standardised variance covariates of rows."""
+        design: VarianceDesign | None = getattr(self, "_variance_design", None)
+        if design is None:
+            return np.empty((len(matrix), self.posterior_.gamma.shape[1]))
+        return design.standardised(X, matrix, self._columns)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _n_threads(n_jobs: int | None) -> int:
+    """Threads for the chains: None means 1, -1 all processors."""
+    if n_jobs is None:
+        return 1
+    check_real("n_jobs", n_jobs, -1)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a positive integer, -1 or None, got 0; use None for one thread")
+    return int(n_jobs) if n_jobs > 0 else (os.cpu_count() or 1)
+
+
+def _seeds(random_state: Any) -> np.random.SeedSequence:
+    """Root of the chains' streams."""
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(f"random_state must be >= 0, got {random_state}")
+        return np.random.SeedSequence(int(random_state))
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(int(random_state.integers(1 << 63)))
+    return np.random.SeedSequence(int(check_random_state(random_state).randint(1 << 31)))
