@@ -10,6 +10,10 @@ __version__ = "0.1.0"
 # Where each public name lives; loaded on first use, so that importing the package stays quick and
 # either booster may be absent.
 _PUBLIC = {
+    "BARTRegressor": "estimators.bart",
+    "BARTClassifier": "estimators.bart_classifier",
+    "HBARTRegressor": "estimators.hbart",
+    "HBARTRegressorCV": "estimators.hbart_cv",
     "BernoulliMask": "masks",
     "Constant": "schedules",
     "CosineCycle": "schedules",
