@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from lightgbm import Booster
 
 from boostplugins.lightgbm.settings import find
@@ -85,8 +86,18 @@ class _Update:
             )
         before = booster.current_iteration()
         try:
-            stopped = booster.update(train_set=train_set, fobj=fobj)
+            stopped = booster.update(train_set=train_set, fobj=fobj) if state.splittable else self._constant()
         finally:
             state.armed = False
         state.after_update(booster, booster.current_iteration() > before)
         return stopped
+
+    def _constant(self) -> bool:
+        """Make the one tree of a model without a feature to split; LightGBM's own update would fail."""
+        if self._booster.current_iteration() == 0:
+            shape = (self._state.n_rows, self._state.loss.n_outputs)
+            flat, ones = np.zeros(shape, np.float32, order="F"), np.ones(shape, np.float32, order="F")
+            if shape[1] == 1:
+                flat, ones = flat[:, 0], ones[:, 0]
+            self._booster._Booster__boost(grad=flat, hess=ones)
+        return True

@@ -19,7 +19,7 @@ _PARAMETER = "data"
 _MARK = "boostplugins-"
 
 
-def write_description(booster: Booster, description: dict[str, Any]) -> None:
+def write_description(booster: Booster, description: dict[str, Any], into_text: bool = True) -> None:
     """Store a description in a booster that is being trained.
 
     Parameters
@@ -28,9 +28,16 @@ def write_description(booster: Booster, description: dict[str, Any]) -> None:
         The booster.
     description : dict
         JSON-ready description.
+    into_text : bool, default=True
+        Whether to store it in the model's text too: LightGBM takes no parameter once it has found no
+        feature that can be split.
     """
     packed = zlib.compress(json.dumps(description).encode(), level=9)
-    booster.reset_parameter({_PARAMETER: _MARK + base64.urlsafe_b64encode(packed).decode().rstrip("=")})
+    parameter = {_PARAMETER: _MARK + base64.urlsafe_b64encode(packed).decode().rstrip("=")}
+    if into_text:
+        booster.reset_parameter(parameter)
+    else:
+        booster.params |= parameter
 
 
 def read_description(booster: Booster) -> dict[str, Any] | None:

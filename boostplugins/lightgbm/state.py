@@ -90,7 +90,8 @@ class TrainingState:
         self.skipped: list[int] = []
         independent = chain.leaf_noise == "independent" and self.noise_size > 0
         self.leaves = LeafDraws(self) if independent else None
-        write_description(booster, self.description())
+        self.splittable = any(data.feature_num_bin(i) > 1 for i in range(data.num_feature()))
+        write_description(booster, self.description(), self.splittable)
 
     def _check(self, params: dict[str, Any], booster: Booster, data: Dataset, distributed: bool) -> None:
         chain = self.chain
@@ -318,7 +319,7 @@ class TrainingState:
                     stacklevel=4,
                 )
             self.skipped.append(self.iteration)
-            write_description(booster, self.description())
+            write_description(booster, self.description(), self.splittable)
         else:
             self._finish_trees(booster)
         if self.iteration == self.total - 1:
