@@ -44,6 +44,7 @@ LEAST_SPREAD = 1e-9
 class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
     """Base of the regressors made of small networks; not for direct use."""
 
+    _fitted = "members_"  # what the end of a fit sets
     n_jobs: int | None
     verbose: bool | int
     random_state: int | np.random.RandomState | None
@@ -124,7 +125,7 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
 
     def _read(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Check rows to predict; what the tree and what the networks see."""
-        check_is_fitted(self, "n_features_in_")
+        check_is_fitted(self, self._fitted)
         table = self._encoder.table(predict_frame(self, X, self._categorical))
         return table, self._encoder.inputs(table, np.dtype(self.dtype))
 

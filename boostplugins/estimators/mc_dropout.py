@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators._networks import NetworkRegressor, hidden_units, shown
@@ -98,6 +97,8 @@ class MCDropoutRegressor(NetworkRegressor):
     >>> bool(u.knowledge[1] > u.knowledge[0])
     True
     """
+
+    _fitted = "draws_"
 
     def __init__(
         self,
@@ -195,8 +196,8 @@ class MCDropoutRegressor(NetworkRegressor):
         Predictive
             A mixture of one Normal a draw, or a single Normal with ``noise=None``.
         """
-        check_is_fitted(self, "draws_")
-        mean = self._center + self._unit * self._draw(self._read(X)[1])
+        _, inputs = self._read(X)
+        mean = self._center + self._unit * self._draw(inputs)
         if self.noise == "held-out":
             spread = np.full_like(mean, np.sqrt(self.noise_variance_))
             return Predictive("normal", np.stack([mean, spread], axis=2))

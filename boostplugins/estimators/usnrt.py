@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators._networks import PairRegressor, hidden_units, least_rows
 from boostplugins.usnrt.growth import TreePlan
+from boostplugins.usnrt.picture import draw_tree
 from boostplugins.usnrt.splits import SPLIT_TESTS
 from boostplugins.usnrt.tree import describe, write_text
 
@@ -242,3 +243,20 @@ class USNRTRegressor(PairRegressor):
             One node a line: how one gets there, its rows, its residual variance.
         """
         return write_text(self.tree_data(member))
+
+    def plot_tree(self, member: int = 0, ax: Any = None) -> Any:
+        """Draw a tree: regions, sizes, residual variances.
+
+        Parameters
+        ----------
+        member : int, default=0
+            Which tree.
+        ax : matplotlib Axes, optional
+            Where to draw; by default new axes.
+
+        Returns
+        -------
+        matplotlib Axes
+            The axes; ``ax.figure.savefig(...)`` writes the picture.
+        """
+        return draw_tree(self.tree_data(member), ax)

@@ -239,14 +239,13 @@ def fit_trees(
         trees = _grow(problem, tree_plan, workers)
     tasks = []
     for member, tree in enumerate(trees):
-        leaf = tree.apply(problem.table, problem.n_levels)
-        tasks += [(member, place, np.flatnonzero(leaf == place)) for place in tree.leaves]
+        tasks += [(member, *leaf) for leaf in tree.leaf_rows(problem.table, problem.n_levels)]
 
     def train_leaf(
         member: int, place: int, rows: np.ndarray
     ) -> tuple[MeanVariance, tuple[History, ...], float]:
         sample, fit_rows, check_rows = problem.part(member, rows)
-        rng = problem.rng(member, int(place), _LEAF_STREAM)
+        rng = problem.rng(member, place, _LEAF_STREAM)
         pair, histories = train_pair(
             pair_plan, sample, fit_rows, check_rows, problem.training, rng, workers.watch
         )

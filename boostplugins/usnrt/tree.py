@@ -147,14 +147,36 @@ class Tree:
         ndarray of int of shape (n_samples,)
             Places of leaves.
         """
+        node = np.zeros(len(table), dtype=np.int64)
+        for place, rows in self.leaf_rows(table, n_levels):
+            node[rows] = place
+        return node
+
+    def leaf_rows(
+        self, table: np.ndarray, n_levels: np.ndarray | None = None
+    ) -> list[tuple[int, np.ndarray]]:
+        """Sort rows into leaves.
+
+        Parameters
+        ----------
+        table : ndarray of shape (n_samples, n_features)
+            Numbers (NaN: missing) and level numbers (-1: unknown).
+        n_levels : ndarray of int of shape (n_features,), optional
+            Levels of each column; by default all are numbers.
+
+        Returns
+        -------
+        list of tuple of int and ndarray of int
+            Place of each leaf, in the order of `leaves`, and its rows in ascending order.
+        """
         if n_levels is None:
             n_levels = np.zeros(table.shape[1], dtype=np.int64)
-        node = np.zeros(len(table), dtype=np.int64)
+        held = {0: np.arange(len(table))}
         for place in np.flatnonzero(self.feature >= 0):
-            rows = np.flatnonzero(node == place)
+            rows = held.pop(int(place))
             left = self.split(int(place), n_levels).goes_left(table[rows, self.feature[place]])
-            node[rows] = np.where(left, self.left[place], self.right[place])
-        return node
+            held[int(self.left[place])], held[int(self.right[place])] = rows[left], rows[~left]
+        return [(int(place), held[int(place)]) for place in self.leaves]
 
 
 @dataclass
@@ -214,10 +236,8 @@ class TreeModel:
         tuple of ndarray of shape (n_samples,)
             Means and variances of the standardised target.
         """
-        leaf = self.tree.apply(table, n_levels)
         mean, variance = np.empty(len(table)), np.empty(len(table))
-        for place, pair in zip(self.tree.leaves, self.pairs):
-            rows = np.flatnonzero(leaf == place)
+        for (_, rows), pair in zip(self.tree.leaf_rows(table, n_levels), self.pairs):
             if len(rows):
                 mean[rows], variance[rows] = pair.predict(inputs[rows])
         return mean, variance
@@ -256,7 +276,7 @@ def describe(
             "node": i,
             "leaf": leaf,
             "n_rows": int(tree.n_rows[i]),
-            "residual_variance": float(tree.residual_variance[i]) * unit**2,
+            "residual_variance": float(tree.residual_variance[i]) * unit * unit,
             "statistic": float(tree.statistic[i]),
             "log_p": float(tree.log_p[i]),
             "feature": None if leaf else names[tree.feature[i]],

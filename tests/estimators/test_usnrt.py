@@ -109,6 +109,18 @@ def test_text_shows_regions_sizes_and_variances():
         model.tree_data(2)
 
 
+def test_picture_shows_every_node(tmp_path):
+    pytest.importorskip("matplotlib")
+    X, y = mixed()
+    model = clone(TREE).fit(X, y)
+    nodes = model.tree_data()
+    ax = model.plot_tree()
+    texts = [text.get_text() for text in ax.texts]
+    assert sum("rows" in text for text in texts) == len(nodes) > 1
+    assert {node["condition"] for node in nodes[1:]} <= set(texts)
+    ax.figure.savefig(tmp_path / "tree.png")
+
+
 def test_ensemble_is_a_mixture_with_both_kinds_of_uncertainty():
     X, y = steps()
     model = clone(TREE).fit(X, y)
