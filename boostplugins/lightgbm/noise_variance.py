@@ -81,5 +81,7 @@ def of_rows(X: Any, y: np.ndarray, weight: np.ndarray | None, categorical: Seque
     frame = X
     if len(categorical):
         frame = X.astype({X.columns[number]: "category" for number in categorical})
-    data = lgb.Dataset(frame, y, weight=weight, free_raw_data=False, params={"verbosity": -1, "feature_pre_filter": False})
+    data = lgb.Dataset(
+        frame, y, weight=weight, free_raw_data=False, params={"verbosity": -1, "feature_pre_filter": False}
+    )
     return held_out_variance(data.construct())

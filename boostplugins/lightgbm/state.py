@@ -326,7 +326,7 @@ class TrainingState:
             self._out = self._curvature = np.empty((0, 0), dtype=np.float32)
 
     def _finish_trees(self, booster: Booster) -> None:
-        if self.leaves is not None:
+        if self.leaves is not None and self.splittable:
             self.leaves.redraw(booster)
         if self.iteration == self.begin and self.start.any():
             first_tree = (booster.current_iteration() - 1) * self.loss.n_outputs

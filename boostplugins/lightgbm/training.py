@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from boostplugins.lightgbm.chain import CyclicalSGLB
+from boostplugins.lightgbm.description import read_description, write_description
 from boostplugins.lightgbm.reader import LightGBMReader
 from boostplugins.lightgbm.user_callbacks import UserCallbacks
 from boostplugins.losses import Loss
@@ -95,6 +97,8 @@ def train(
         "leaf_noise": "independent" if noise != "none" else "shared",
     }
     options |= {name: booster_params[name] for name in _CHAIN_OPTIONS if name in booster_params}
+    if options["leaf_noise"] == "shared":
+        options["structure_noise"] = 1.0
     chain = CyclicalSGLB(
         loss.ready(y, sample_weight),
         schedule=schedule,
@@ -163,7 +167,7 @@ def reader(model: lgb.Booster) -> LightGBMReader:
 
 
 def dump(model: lgb.Booster) -> bytes:
-    """Write a model as LightGBM's own text, after a line with its checksum.
+    """Write a model as LightGBM's own text, after a checksum and the chain's description.
 
     Parameters
     ----------
@@ -173,10 +177,15 @@ def dump(model: lgb.Booster) -> bytes:
     Returns
     -------
     bytes
-        Checksum and text of the model.
+        Checksum, description and text of the model.
     """
-    text = model.model_to_string(num_iteration=-1).encode()
-    return _HEAD + b"%08x\n" % zlib.crc32(text) + text
+    # A constant model carries the chain's description outside of its text.
+    body = (
+        json.dumps(read_description(model)).encode()
+        + b"\n"
+        + model.model_to_string(num_iteration=-1).encode()
+    )
+    return _HEAD + b"%08x\n" % zlib.crc32(body) + body
 
 
 def restore(content: bytes) -> lgb.Booster:
@@ -197,10 +206,13 @@ def restore(content: bytes) -> lgb.Booster:
     ValueError
         For bytes that are no model. LightGBM itself would end the process at damaged trees.
     """
-    head, _, text = bytes(content).partition(b"\n")
-    if head != _HEAD + b"%08x" % zlib.crc32(text):
+    head, _, body = bytes(content).partition(b"\n")
+    if head != _HEAD + b"%08x" % zlib.crc32(body):
         raise ValueError("the chain is no LightGBM model: its checksum does not fit")
-    return lgb.Booster(model_str=text.decode())
+    description, _, text = body.partition(b"\n")
+    model = lgb.Booster(model_str=text.decode())
+    write_description(model, json.loads(description), into_text=False)
+    return model
 
 
 def _frame(X: Any, categorical: Sequence[int]) -> Any:
