@@ -45,9 +45,10 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         with the best cross-validated log score.
     booster : {"lightgbm", "catboost"}, default="lightgbm"
         Who grows the trees.
-    step : {"fisher", "natural"} or float in [0, 1], default=0.5
+    step : {"fisher", "natural"} or float in [0, 1], optional
         How rows count within a leaf: by their Fisher information to this power (1 is "fisher", 0
-        "natural").
+        "natural"). By default "natural" for families with a location, whose noisy rows would
+        otherwise hardly count and keep their noise, "fisher" for others.
     n_estimators : int, default=500
         Rounds; each grows a tree for every parameter.
     learning_rate : float, default=0.05
@@ -125,7 +126,7 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         family: str | Family = "normal",
         *,
         booster: str = "lightgbm",
-        step: str | float = 0.5,
+        step: str | float | None = None,
         n_estimators: int = 500,
         learning_rate: float = 0.05,
         depth: int = 3,
@@ -223,7 +224,8 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
 
     def _check_settings(self, has_eval_set: bool) -> None:
         check_option("booster", self.booster, ("lightgbm", "catboost"))
-        step_exponent(self.step)
+        if self.step is not None:
+            step_exponent(self.step)
         check_integer("n_estimators", self.n_estimators, 1)
         check_real("learning_rate", self.learning_rate, 0.0, 1.0, closed="right")
         check_integer("depth", self.depth, 1)
@@ -301,7 +303,8 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         self, family: Family, units: Units, rows: _Rows, held: _Rows | None, settings: dict[str, Any]
     ) -> tuple[Steps, Any]:
         X, y, weight, offset = rows
-        steps = Steps(family, units.inward(y), weight, units.offset(family, offset), step_exponent(self.step))
+        step = ("natural" if family.locations else "fisher") if self.step is None else self.step
+        steps = Steps(family, units.inward(y), weight, units.offset(family, offset), step_exponent(step))
         if _nothing_to_split(X):
             return steps, None
         watched = None
@@ -363,7 +366,33 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
             y.append(out[1])
             weight.append(np.ones(len(out[1])) if out[2] is None else out[2])
         dist = Predictive(self.family_, np.concatenate(theta))
-        return Recalibrator(self.calibration).fit(np.concatenate(y), dist, np.concatenate(weight))
+        made = Recalibrator(self.calibration).fit(np.concatenate(y), dist, np.concatenate(weight))
+        if self.n_folds is not None and self.calibration == "scale" and self.family_.locations:
+            made.factor_ = self._factor_of_mixture(made.factor_, trained, held)
+        return made
+
+    def _factor_of_mixture(
+        self, factor: float, trained: list[tuple[Steps, Any]], held: list[_Rows | None]
+    ) -> float:
+        """Turn the factor that calibrates single members into the one for their mixture.
+
+        Let V be the variance of the member means. The mixture's mean errs by V less than a member's
+        (squared), and the mixture holds V already: 2 V / sigma^2 are counted too often.
+        """
+        shares = []
+        for out in held:
+            assert out is not None
+            theta = np.stack(
+                [
+                    self._theta(self.family_, self.units_, steps, model, out[0], out[3])
+                    for steps, model in trained
+                ],
+                axis=1,
+            )
+            means, data = self.family_.mean(theta), self.family_.var(theta).mean(axis=1)
+            shares.append(np.minimum(means.var(axis=1) / data, 1.0))
+        square = factor**2 - 2.0 * float(np.mean(np.concatenate(shares)))
+        return float(np.sqrt(max(square, 0.25 * factor**2)))
 
     def _theta(
         self, family: Family, units: Units, steps: Any, model: Any, X: Any, offset: np.ndarray | None

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
-from scipy.stats import invgauss
 
 from boostplugins._jit import njit
+from boostplugins.families._invert import invert_positive
 from boostplugins.families.base import Family, Support, columns, quiet, run, spread
 from boostplugins.links import Log
 
@@ -75,7 +75,10 @@ class InverseGaussian(Family):
     @quiet
     def ppf(self, q: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, lam = columns(theta)
-        return lam * invgauss.ppf(np.asarray(q, dtype=np.float64), mu / lam)
+        q, mu, lam = np.broadcast_arrays(np.asarray(q, dtype=np.float64), mu, lam)
+        flat, level = np.stack([mu.ravel(), lam.ravel()], axis=1), q.ravel()
+        found = invert_positive(lambda x, i: self.cdf(x, flat[i]), level, flat[:, 0])
+        return found.reshape(q.shape)
 
     @quiet
     def mean(self, theta: ArrayLike) -> np.ndarray:

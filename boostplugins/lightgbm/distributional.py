@@ -251,7 +251,7 @@ class _BakeStart:
             earlier, latest = self.counts[number]
             now = booster.num_trees()
             self.counts[number] = (latest, now)
-            for held, k, step in [item for item in self.loss._pending if item[0] is source]:
+            for _, k, step in [item for item in self.loss._pending if item[0] is source]:
                 if latest > earlier:  # the lone leaf of last round's tree
                     tree = latest - turns + k
                     booster.set_leaf_output(tree, 0, booster.get_leaf_output(tree, 0) + step)

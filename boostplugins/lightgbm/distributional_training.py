@@ -6,7 +6,6 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-import pandas as pd
 
 from boostplugins.families._steps import METRICS, Steps
 from boostplugins.lightgbm.distributional import _LAMBDA, _LEAST_CURVATURE
@@ -132,7 +131,7 @@ def restore(state: dict[str, Any], parts: list[bytes]) -> Trained:
     Trained
         An equal model.
     """
-    booster = lightgbm.Booster(model_str=parts[0].decode(), params={"verbose": -1})
+    booster = lightgbm.Booster(model_str=parts[0].decode())
     levels = {int(column): list(held) for column, held in state["levels"].items()}
     start = np.array(state["start"], dtype=np.float64)
     return Trained(booster, start, levels, list(state["history"]), int(state["rounds"]))
@@ -292,8 +291,8 @@ def encode(X: Any, levels: dict[int, list[str]]) -> np.ndarray:
     for column in range(X.shape[1]):
         values = X.iloc[:, column]
         if column in levels:
-            number = pd.Categorical(values, categories=levels[column]).codes.astype(np.float64)
-            coded[:, column] = np.where(number < 0, np.nan, number)
+            number = {level: float(place) for place, level in enumerate(levels[column])}
+            coded[:, column] = [number.get(value, np.nan) for value in values]
         else:
             coded[:, column] = values
     return coded

@@ -1,0 +1,443 @@
+"""DistributionalRegressor: users' reports, invariance, calibration, saving."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from boostplugins import DistributionalRegressor, Predictive
+from boostplugins.families import families, get_family
+
+both = pytest.mark.parametrize("booster", ["lightgbm", "catboost"])
+AFFINE = [
+    name
+    for name, kind in families().items()
+    if name not in ("categorical",) and kind().equivariance == "affine"
+]
+SCALED = ["gamma", "lognormal", "weibull", "inverse_gaussian", "exponential", "tweedie", "ZAGA"]
+PLAIN = [
+    "normal",
+    "gamma",
+    "lognormal",
+    "student_t",
+    "laplace",
+    "weibull",
+    "poisson",
+    "negative_binomial",
+    "beta",
+]
+
+
+def spread_data(n=300, seed=0):
+    """A response whose mean follows x0 and whose log standard deviation follows x1."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.5, 1.5, (n, 3))
+    return X, X[:, 0] + np.exp(0.7 * X[:, 1]) * rng.normal(size=n)
+
+
+def response(name, n, seed=0):
+    """Responses that a family allows."""
+    rng = np.random.default_rng(seed)
+    family = get_family(name).ready(np.array([0.0, 1.0]))
+    if name == "beta":
+        return rng.uniform(0.05, 0.95, n)
+    if family.classification:
+        return rng.integers(0, 2, n).astype(float)
+    if family.discrete:
+        return rng.poisson(2.0, n).astype(float)
+    if family.support.low >= 0:
+        return rng.gamma(2.0, 1.0, n)
+    return rng.normal(size=n)
+
+
+def quick(family="normal", **settings):
+    return DistributionalRegressor(family, **({"n_estimators": 40, "learning_rate": 0.1} | settings))
+
+
+@both
+@pytest.mark.parametrize("name", [*AFFINE, *SCALED])
+def test_c03_predictions_follow_any_change_of_units(name, booster):
+    X, y = spread_data(200)
+    y = y if name in AFFINE else np.exp(y)
+    plain = quick(name, booster=booster, n_estimators=15).fit(X, y).predict_dist(X)
+    for scale in (1e-9, 3.7, 1e9):
+        for shift in (0.0, 1e3 * scale) if name in AFFINE else (0.0,):
+            moved = quick(name, booster=booster, n_estimators=15).fit(X, scale * y + shift).predict_dist(X)
+            size = np.abs(plain.ppf(0.9)).max()
+            for q in (0.1, 0.5, 0.9):
+                assert np.abs((moved.ppf(q) - shift) / scale - plain.ppf(q)).max() <= 1e-6 * size
+
+
+@both
+@pytest.mark.parametrize("name", ["normal", "gamma", "student_t", "laplace", "jsu", "poisson", "lognormal"])
+def test_c01_an_outlier_leaves_everything_finite(name, booster):
+    rng = np.random.default_rng(0)
+    y = np.abs(rng.normal(size=50))
+    y = np.floor(y * 3) if name == "poisson" else y + 0.01
+    y[7] = 1e6
+    X = rng.normal(size=(50, 2))
+    model = quick(name, booster=booster, n_estimators=300, learning_rate=1.0, min_samples_leaf=3)
+    dist = model.fit(X, y).predict_dist(X)
+    for values in (dist.mean(), dist.ppf(0.05), dist.ppf(0.95), dist.log_pdf(y)):
+        assert np.isfinite(values).all()
+
+
+@both
+@pytest.mark.parametrize("name", ["student_t", "laplace", "gamma", "negative_binomial", "jsu", "weibull"])
+def test_c02_repeated_responses_do_not_break_the_fit(name, booster):
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(40) < 20, 2.0, rng.poisson(3.0, 40) + 1.0)
+    X = rng.normal(size=(40, 2))
+    dist = quick(name, booster=booster, n_estimators=200).fit(X, y).predict_dist(X)
+    assert np.isfinite(dist.log_pdf(y)).all()
+    assert np.isfinite(dist.mean()).all()
+
+
+@both
+def test_c04_scale_keeps_above_its_floor(booster):
+    x = np.linspace(0, 1, 100)
+    for y in (x, np.where(x < 0.5, 3.0, x)):
+        dist = quick(booster=booster, n_estimators=500).fit(x[:, None], y).predict_dist(x[:, None])
+        assert dist.std().min() >= 0.999e-4 * y.std()
+        assert np.isfinite(dist.log_pdf(y)).all()
+
+
+@both
+def test_scale_shrinks_where_no_split_helps(booster):
+    """A mean that fits leaves gradients of the scale that are alike in all rows."""
+    X, _ = spread_data(300)
+    y = np.where(X[:, 0] > 0, 5.0, -5.0) + 1e-3 * np.random.default_rng(0).normal(size=300)
+    dist = quick(booster=booster, n_estimators=300, min_samples_leaf=20).fit(X, y).predict_dist(X)
+    assert dist.std().max() < 0.05
+
+
+@both
+@pytest.mark.parametrize(
+    ("name", "bad"), [("lognormal", 0.0), ("gamma", 0.0), ("beta", 1.0), ("poisson", 0.5)]
+)
+def test_c05_responses_outside_the_support_are_refused(name, bad, booster):
+    X, y = spread_data(60)[0], response(name, 60)
+    y[0] = bad
+    with pytest.raises(ValueError, match=rf"y must hold .*numbers in .* for family {name}.*1 of 60 rows"):
+        quick(name, booster=booster).fit(X, y)
+    good = response(name, 60)
+    with pytest.raises(ValueError, match="y of eval_set must hold"):
+        quick(name, booster=booster).fit(X, good, eval_set=(X, y))
+
+
+@pytest.mark.parametrize("name", ["poisson", "negative_binomial", "ZIP", "ZINBI", "ZAP"])
+def test_c07_counts_without_events(name):
+    X = spread_data(50)[0]
+    for y in (np.zeros(50), np.eye(50)[3]):
+        dist = quick(name).fit(X, y).predict_dist(X)
+        assert (dist.mean() >= 0).all()
+        assert dist.mean().mean() < 0.2
+        assert np.isfinite(dist.log_pdf(y)).all()
+
+
+def test_c07_zero_inflation_is_recovered():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(5000) < 0.7, 0.0, rng.poisson(3.0, 5000))
+    dist = quick("ZIP", n_estimators=20).fit(rng.normal(size=(5000, 2)), y).predict_dist(np.zeros((1, 2)))
+    assert dist.theta[0, 1] == pytest.approx(0.7, abs=0.05)
+    assert dist.theta[0, 0] == pytest.approx(3.0, abs=0.2)
+
+
+@both
+def test_c08_every_parameter_follows_its_own_feature(booster):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.5, 1.5, (3000, 3))
+    model = quick(booster=booster, n_estimators=100).fit(X, np.exp(X[:, 0]) * rng.normal(size=3000))
+    assert stats.spearmanr(model.predict_dist(X).std(), X[:, 0])[0] > 0.8
+    assert model.feature_importances_[1].argmax() == 0
+    size = np.exp(X[:, 1])
+    y = rng.negative_binomial(size, size / (size + 10.0)).astype(float)
+    model = quick("NBI", booster=booster, n_estimators=100).fit(X, y)
+    assert stats.spearmanr(model.predict_dist(X).theta[:, 1], size)[0] > 0.8
+    np.testing.assert_allclose(model.feature_importances_.sum(axis=1), 1.0)
+
+
+@both
+@pytest.mark.parametrize("name", PLAIN)
+def test_c09_whole_weights_equal_repeated_rows(name, booster):
+    rng = np.random.default_rng(0)
+    X, y = np.round(rng.uniform(0, 4, (50, 2))), response(name, 50)
+    weight = rng.integers(0, 4, 50).astype(float)
+    rows = np.repeat(np.arange(50), weight.astype(int))
+    settings = {"booster": booster, "n_estimators": 10, "min_samples_leaf": 1, "depth": 2}
+    weighted = quick(name, **settings).fit(X, y, sample_weight=weight).predict_dist(X)
+    repeated = quick(name, **settings).fit(X[rows], y[rows]).predict_dist(X)
+    np.testing.assert_allclose(weighted.theta, repeated.theta, rtol=2e-5)
+    equal = quick(name, **settings).fit(X, y, sample_weight=np.full(50, 1.0)).predict_dist(X)
+    np.testing.assert_allclose(
+        equal.theta, quick(name, **settings).fit(X, y).predict_dist(X).theta, rtol=1e-9
+    )
+
+
+@both
+def test_c10_exposure(booster):
+    rng = np.random.default_rng(0)
+    X, exposure = rng.uniform(-1, 1, (1000, 2)), rng.choice([0.5, 1.0, 2.0], 1000)
+    y = rng.poisson(exposure * np.exp(1.0 + X[:, 0])).astype(float)
+    model = quick("poisson", booster=booster).fit(X, y, offset=np.log(exposure))
+    once, twice = model.predict(X, offset=np.log(exposure)), model.predict(X, offset=np.log(2 * exposure))
+    np.testing.assert_allclose(twice, 2 * once, rtol=1e-12)
+    np.testing.assert_allclose(model.predict(X), once / exposure, rtol=1e-12)
+    assert once.sum() == pytest.approx(y.sum(), rel=0.02)
+    # The same exposure in two halves: the same rate.
+    half = rng.binomial(y.astype(int), 0.5).astype(float)
+    X2, y2 = np.concatenate([X, X]), np.concatenate([half, y - half])
+    split = quick("poisson", booster=booster).fit(X2, y2, offset=np.log(np.tile(exposure / 2, 2)))
+    assert split.predict(X).mean() == pytest.approx(model.predict(X).mean(), rel=0.02)
+
+
+@both
+def test_c12_b10_the_given_evaluation_set_is_scored(booster):
+    X, y = spread_data(100)
+    X_held, y_held = spread_data(50, seed=1)
+    y_held = y_held + 5.0
+    model = quick(booster=booster, early_stopping_rounds=5, validation_fraction=0.2, refit=False)
+    model.fit(X, y, eval_set=(X_held, y_held))
+    history = model.history_[0]
+    best = int(np.argmin(history))
+    assert model.n_rounds_ == [best + 1]
+    assert -model.log_score(X_held, y_held) == pytest.approx(history[best], abs=1e-8)
+    by_hand = stats.norm.logpdf(y_held, *model.predict_dist(X_held).theta.T).mean()
+    assert model.log_score(X_held, y_held) == pytest.approx(by_hand, abs=1e-8)  # D08
+
+
+@both
+def test_c13_the_seed_is_enough(booster):
+    X, y = spread_data(300)
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    fits = [
+        quick(booster=booster, n_folds=3, calibration="scale", n_jobs=jobs, random_state=3).fit(X, y)
+        for jobs in (1, 2, 1)
+    ]
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+    for other in fits[1:]:
+        assert (other.predict_dist(X).theta == fits[0].predict_dist(X).theta).all()
+    draws = [fit.predict_dist(X).sample(3, random_state=1) for fit in fits]
+    assert (draws[0] == draws[1]).all()
+    quick(booster=booster, random_state=np.random.default_rng(0)).fit(X, y)
+    quick(booster=booster, random_state=None).fit(X, y)
+
+
+@both
+@pytest.mark.parametrize("name", ["normal", "gamma", "lognormal"])
+def test_c15_contributions_sum_to_the_raw_prediction(name, booster):
+    X, y = spread_data(100)
+    y = y * 1e3 + 50 if name == "normal" else np.exp(y) * 1e3
+    model = quick(name, booster=booster).fit(X, y)
+    shares = model.contributions(X)
+    assert shares.shape == (100, 4, 2)
+    np.testing.assert_allclose(shares.sum(axis=1), model.predict_raw(X), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        model.family_.theta(model.predict_raw(X)), model.predict_dist(X).theta, rtol=1e-9
+    )
+
+
+@both
+def test_c16_missing_features(booster):
+    X, y = spread_data(100)
+    X[::5, 0] = np.nan
+    X[:, 2] = np.nan
+    model = quick(booster=booster).fit(X, y)
+    constant = np.c_[X[:, :2], np.ones(100)]
+    same = quick(booster=booster).fit(constant, y).predict(constant)
+    np.testing.assert_allclose(model.predict(X), same, rtol=1e-9)
+    assert np.isfinite(model.predict(np.full((1, 3), np.nan))).all()
+
+
+@pytest.mark.slow
+@both
+def test_c17_a_boosted_scale_is_worth_it(booster):
+    gains, losses = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-2, 2, 600)
+        for noise, kept in ((0.1 + x**2, gains), (0.3, losses)):
+            y = np.sin(x) + noise * rng.normal(size=600)
+            model = DistributionalRegressor(
+                booster=booster, n_estimators=300, n_folds=3, early_stopping_rounds=20, learning_rate=0.1
+            ).fit(x[:300, None], y[:300])
+            mean = model.predict(x[:, None])
+            sd = np.sqrt(np.mean((y[:300] - mean[:300]) ** 2))
+            best = min(
+                -stats.norm.logpdf(y[300:], mean[300:], s).mean() for s in sd * np.linspace(0.8, 1.6, 17)
+            )
+            kept.append(best + model.log_score(x[300:, None], y[300:]))
+    assert np.mean(gains) > 0.0
+    assert np.mean(losses) >= -0.02
+
+
+@both
+def test_d01_units_and_coverage(booster):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 2))
+    truth = np.exp(0.5 * X[:, 1])
+    y = X[:, 0] + truth * rng.normal(size=4000)
+    model = quick(booster=booster, n_estimators=100, n_folds=2, calibration="scale")
+    model.fit(X[:3000], y[:3000])
+    dist = model.predict_dist(X[3000:])
+    assert np.corrcoef(dist.std(), truth[3000:])[0, 1] > 0.8
+    assert 0.8 <= dist.std().mean() / truth[3000:].mean() <= 1.25
+    u = model.predict_uncertainty(X[3000:])
+    np.testing.assert_allclose(u.knowledge + u.data, u.total)
+    np.testing.assert_allclose(u.total, dist.var())
+    ends = model.predict_interval(X[3000:], 0.9)
+    inside = ((ends[:, 0] <= y[3000:]) & (y[3000:] <= ends[:, 1])).mean()
+    assert 0.86 <= inside <= 0.94
+
+
+def test_d05_scorers_work():
+    X, y = spread_data(90)
+    for scoring in ("r2", "neg_root_mean_squared_error"):
+        assert np.isfinite(cross_val_score(quick(), X, y, cv=3, scoring=scoring)).all()
+
+
+@both
+def test_b09_i07_nothing_to_learn_gives_the_best_constant_and_a_warning(booster):
+    rng = np.random.default_rng(0)
+    for name in ("normal", "poisson"):
+        y = response(name, 100)
+        with pytest.warns(UserWarning, match="best constant"):
+            model = quick(name, booster=booster).fit(np.ones((100, 2)), y)
+        assert model.predict([[1.0, 1.0]])[0] == pytest.approx(y.mean(), rel=1e-6)
+        assert model.contributions([[1.0, 1.0]]).sum(axis=1)[0] == pytest.approx(
+            model.predict_raw([[1.0, 1.0]])[0]
+        )
+    for n in (1, 2, 5):
+        X, y = rng.normal(size=(n, 1)), np.full(n, 3.0)
+        if n == 1:
+            with pytest.warns(UserWarning, match="best constant"):
+                model = quick(booster=booster).fit(X, y)
+        else:
+            model = quick(booster=booster).fit(X, y)
+        assert model.predict(X) == pytest.approx(np.full(n, 3.0))
+        assert (model.predict_dist(X).std() > 0).all()
+
+
+@both
+def test_categories_and_reordered_columns(booster):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=300), "kind": rng.choice(["a", "b", "c"], 300)})
+    y = X["kind"].map({"a": 0.0, "b": 3.0, "c": -3.0}) + 0.1 * rng.normal(size=300)
+    model = quick(booster=booster).fit(X, y)
+    assert model.categorical_features_ == [1]
+    assert np.corrcoef(model.predict(X), y)[0, 1] > 0.98
+    assert model.contributions(X).shape == (300, 3, 2)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X[["kind", "size"]])
+    unseen = X.assign(kind="never seen")
+    assert np.isfinite(model.predict(unseen)).all()
+
+
+@both
+@pytest.mark.parametrize("calibration", [None, "scale", "conformal"])
+def test_saved_and_pickled_models_predict_the_same(tmp_path, booster, calibration):
+    X, y = spread_data(200)
+    model = quick("gamma", booster=booster, n_folds=2, calibration=calibration).fit(X, np.exp(y))
+    for other in (
+        pickle.loads(pickle.dumps(model)),
+        DistributionalRegressor.load(model.save(tmp_path / "model") or tmp_path / "model"),
+    ):
+        assert (other.predict_dist(X).theta == model.predict_dist(X).theta).all()
+        assert (other.predict_interval(X) == model.predict_interval(X)).all()
+        assert other.n_rounds_ == model.n_rounds_
+    (tmp_path / "bad").write_bytes(b"no model")
+    with pytest.raises(ValueError, match="no saved model"):
+        DistributionalRegressor.load(tmp_path / "bad")
+
+
+@both
+def test_scale_calibration_covers(booster):
+    X, y = spread_data(1500)
+    X_test, y_test = spread_data(4000, seed=1)
+    eager = quick(booster=booster, n_estimators=400, n_folds=3, calibration="scale").fit(X, y)
+    ends = eager.predict_interval(X_test, 0.9)
+    inside = ((ends[:, 0] <= y_test) & (y_test <= ends[:, 1])).mean()
+    assert 0.87 <= inside <= 0.93
+    assert eager.calibration_.factor_ > 1.05
+
+
+def test_auto_chooses_a_family_that_fits():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 2))
+    counts = rng.negative_binomial(1.0, 1 / (1 + np.exp(1.5 + X[:, 0]))).astype(float)
+    model = quick("auto").fit(X, counts)
+    assert model.family_.name in ("negative_binomial", "zero_inflated")
+    assert next(iter(model.selection_)) == repr(model.family_)
+    heavy = quick("auto").fit(X, X[:, 0] + stats.t(2.0).rvs(400, random_state=1))
+    assert heavy.family_.name in ("student_t", "jsu", "laplace")
+    assert list(heavy.selection_.values()) == sorted(heavy.selection_.values(), reverse=True)
+    skewed = quick("auto").fit(X, rng.gamma(1.5, np.exp(X[:, 0])))
+    assert skewed.family_.support.low == 0.0
+
+
+def test_refitting_the_same_object_forgets_the_first_fit():
+    X, y = spread_data(200)
+    model = quick(n_folds=2, calibration="scale").fit(X, y)
+    model.set_params(n_folds=None, calibration=None).fit(X, y)
+    fresh = clone(model).fit(X, y)
+    assert (model.predict_dist(X).theta == fresh.predict_dist(X).theta).all()
+    assert model.calibration_ is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"booster": "xgboost"}, "booster must be one of"),
+        ({"step": "newton"}, "step must be 'fisher'"),
+        ({"step": 2.0}, "step must be"),
+        ({"n_estimators": 0}, "n_estimators must be an integer >= 1"),
+        ({"learning_rate": 0.0}, "learning_rate must be"),
+        ({"calibration": "scale"}, "calibration needs held-out rows"),
+        ({"early_stopping_rounds": 5}, "early_stopping_rounds needs held-out rows"),
+        ({"n_folds": 2, "validation_fraction": 0.2}, "n_folds holds rows out itself"),
+        ({"family": "nothing"}, "family must be one of"),
+        ({"metric": "rmse"}, "metric must be one of"),
+        ({"validation_fraction": 1.5}, "validation_fraction must be"),
+    ],
+)
+def test_bad_settings_are_refused_before_training(settings, match):
+    X, y = spread_data(30)
+    with pytest.raises(ValueError, match=match):
+        quick(**settings).fit(X, y)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_responses_that_are_not_finite_are_refused(value):
+    X, y = spread_data(30)
+    y[4] = value
+    with pytest.raises(ValueError, match="y must be finite"):
+        quick().fit(X, y)
+
+
+def test_i11_bad_weights_are_refused():
+    X, y = spread_data(30)
+    for weight, match in ((-np.eye(30)[0], ">= 0"), (np.zeros(30), "positive sum")):
+        with pytest.raises(ValueError, match=match):
+            quick().fit(X, y, sample_weight=weight)
+    with pytest.warns(UserWarning, match="best constant"):
+        model = quick().fit(X, y, sample_weight=np.eye(30)[29])
+    assert model.predict(X[:1])[0] == pytest.approx(y[29])
+
+
+def test_h06_h07_kinds_of_input_give_the_same_predictions():
+    X, y = spread_data(60)
+    plain = quick().fit(X, y).predict(X)
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    for other in (np.asfortranarray(X), frozen, X.tolist(), np.repeat(X, 2, axis=0)[::2]):
+        np.testing.assert_allclose(quick().fit(other, y).predict(other), plain, rtol=1e-9)
+    single = X.astype(np.float32)
+    assert isinstance(quick().fit(single, y).predict_dist(single), Predictive)
+    with pytest.raises(ValueError, match="features"):
+        quick().fit(X, y).predict(X[:, :2])
