@@ -106,6 +106,13 @@ def test_state_travels_bit_for_bit(rows, prior):
     assert RandomPrior(**json.loads(json.dumps(setting.to_dict()))) == setting
 
 
+def test_units_of_the_loss_multiply_the_functions(rows, prior):
+    measured = prior.in_units([3.0, 0.0])
+    np.testing.assert_array_equal(measured.values(2, rows, 2), prior.values(2, rows, 2) * [3.0, 0.0])
+    again = FittedPrior.from_dict(json.loads(json.dumps(measured.to_dict())))
+    assert (again.values(2, rows, 2) == measured.values(2, rows, 2)).all()
+
+
 def test_units_and_duplicated_columns_do_not_matter(rows):
     base = RandomPrior(scale=1.0, floor=1e-6).fit(rows)
     scaled = RandomPrior(scale=1.0, floor=1e-6).fit(rows * [100.0, 0.1, 3.0, 1.0] + 7.0)
