@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from boostplugins.usnrt.growth import Problem, TreePlan, fit_trees, hold_out, on
 from boostplugins.usnrt.network import Training
 from boostplugins.usnrt.pair import PairPlan, Sample
 from boostplugins.usnrt.saving import (
+    Arrays,
     pack_encoder,
     pack_history,
     pack_models,
@@ -135,47 +137,13 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
             [f"x{j}" for j in range(self.n_features_in_)] if known is None else [str(name) for name in known]
         )
 
+    @abstractmethod
+    def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        """Take apart what `fit` has learned beyond the encoder."""
 
-class PairRegressor(NetworkRegressor):
-    """Base of regressors whose members are trees (or single leaves) of mean and variance networks."""
-
-    def _check_pair_params(self) -> None:
-        check_integer("n_members", self.n_members, 1)
-        check_integer("rounds", self.rounds, 1)
-        check_real("beta", self.beta, 0.0, 1.0, remedy="0 is the plain likelihood, 1 squared error")
-        check_real("variance_floor", self.variance_floor, 0.0, closed="neither")
-        check_option("calibration", self.calibration, CALIBRATIONS)
-
-    def _fit_members(self, problem: Problem, tree_plan: TreePlan | None, hidden: tuple[int, ...]) -> None:
-        plan = PairPlan(hidden, self.rounds, float(self.beta), float(self.variance_floor), self.calibration)
-        with shown(self.verbose):
-            self.members_, self.history_ = fit_trees(problem, tree_plan, plan, self.n_jobs)
-        self.n_iter_ = max(len(h.loss) - 1 for leaf in self.history_ for h in leaf)
-        self._plan = plan
-
-    def predict_dist(self, X: Any) -> Predictive:
-        """Predict the distribution of the response.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Rows to predict.
-
-        Returns
-        -------
-        Predictive
-            A Normal a row, or an equally weighted mixture of the members' Normals.
-        """
-        table, inputs = self._read(X)
-        theta = np.empty((len(table), len(self.members_), 2))
-        with one_blas_thread():
-            for number, member in enumerate(self.members_):
-                mean, variance = member.predict(table, inputs, self._encoder.n_levels)
-                theta[:, number, 0] = self._center + self._unit * mean
-                theta[:, number, 1] = self._unit * np.sqrt(variance)
-        # Variances of a tiny target in tiny units may underflow.
-        theta[..., 1] = np.maximum(theta[..., 1], np.finfo(np.float64).tiny)
-        return Predictive("normal", theta[:, 0] if len(self.members_) == 1 else theta)
+    @abstractmethod
+    def _unpack(self, state: dict[str, Any], arrays: Arrays) -> None:
+        """Put together what `_pack` took apart."""
 
     def save(self, path: str | Path) -> None:
         """Save the fitted model as npz with a JSON head: no executable code.
@@ -185,8 +153,9 @@ class PairRegressor(NetworkRegressor):
         path : str or Path
             File to write or replace, as a whole or not at all.
         """
-        check_is_fitted(self, "members_")
-        encoder_state, arrays = pack_encoder(self._encoder)
+        check_is_fitted(self, self._fitted)
+        encoder_state, encoder_arrays = pack_encoder(self._encoder)
+        own_state, own_arrays = self._pack()
         params = self.get_params(deep=False)
         if isinstance(params["random_state"], np.random.RandomState):
             params["random_state"] = None  # a generator's state is no part of the model
@@ -196,12 +165,10 @@ class PairRegressor(NetworkRegressor):
             "encoder": encoder_state,
             "categorical": list(self._categorical),
             "target": [self._center, self._unit],
-            "hidden": list(self._plan.hidden),
-            "members": len(self.members_),
-            "history": pack_history(self.history_),
             "names": None if names is None else [str(name) for name in names],
+            "own": own_state,
         }
-        write_model(path, type(self).__name__, state, arrays | pack_models(self.members_))
+        write_model(path, type(self).__name__, state, encoder_arrays | own_arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -229,21 +196,73 @@ class PairRegressor(NetworkRegressor):
             model._encoder = unpack_encoder(state["encoder"], arrays)
             model._categorical = [int(j) for j in state["categorical"]]
             model._center, model._unit = (float(value) for value in state["target"])
-            hidden = tuple(int(units) for units in state["hidden"])
-            model._plan = PairPlan(
-                hidden, model.rounds, float(model.beta), float(model.variance_floor), model.calibration
-            )
-            model.members_ = unpack_models(
-                int(state["members"]), model._plan.specs(), model._encoder.n_inputs, arrays
-            )
-            model.history_ = unpack_history(state["history"])
-            model.n_iter_ = max(len(h.loss) - 1 for leaf in model.history_ for h in leaf)
             model.n_features_in_ = len(model._encoder.levels)
             if state["names"] is not None:
                 model.feature_names_in_ = np.array(state["names"], dtype=object)
+            model._unpack(state["own"], arrays)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise ValueError(f"{path} is no saved {cls.__name__}: {error!r}") from None
         return model
+
+
+class PairRegressor(NetworkRegressor):
+    """Base of regressors whose members are trees (or single leaves) of mean and variance networks."""
+
+    def _check_pair_params(self) -> None:
+        check_integer("n_members", self.n_members, 1)
+        check_integer("rounds", self.rounds, 1)
+        check_real("beta", self.beta, 0.0, 1.0, remedy="0 is the plain likelihood, 1 squared error")
+        check_real("variance_floor", self.variance_floor, 0.0, closed="neither")
+        check_option("calibration", self.calibration, CALIBRATIONS)
+
+    def _fit_members(self, problem: Problem, tree_plan: TreePlan | None, hidden: tuple[int, ...]) -> None:
+        plan = self._pair_plan(hidden)
+        with shown(self.verbose):
+            self.members_, self.history_ = fit_trees(problem, tree_plan, plan, self.n_jobs)
+        self.n_iter_ = max(len(h.loss) - 1 for leaf in self.history_ for h in leaf)
+        self._plan = plan
+
+    def _pair_plan(self, hidden: tuple[int, ...]) -> PairPlan:
+        return PairPlan(hidden, self.rounds, float(self.beta), float(self.variance_floor), self.calibration)
+
+    def predict_dist(self, X: Any) -> Predictive:
+        """Predict the distribution of the response.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        Predictive
+            A Normal a row, or an equally weighted mixture of the members' Normals.
+        """
+        table, inputs = self._read(X)
+        theta = np.empty((len(table), len(self.members_), 2))
+        with one_blas_thread():
+            for number, member in enumerate(self.members_):
+                mean, variance = member.predict(table, inputs, self._encoder.n_levels)
+                theta[:, number, 0] = self._center + self._unit * mean
+                theta[:, number, 1] = self._unit * np.sqrt(variance)
+        # Variances of a tiny target in tiny units may underflow.
+        theta[..., 1] = np.maximum(theta[..., 1], np.finfo(np.float64).tiny)
+        return Predictive("normal", theta[:, 0] if len(self.members_) == 1 else theta)
+
+    def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        state = {
+            "hidden": list(self._plan.hidden),
+            "members": len(self.members_),
+            "history": pack_history(self.history_),
+        }
+        return state, pack_models(self.members_)
+
+    def _unpack(self, state: dict[str, Any], arrays: Arrays) -> None:
+        self._plan = self._pair_plan(tuple(int(units) for units in state["hidden"]))
+        specs, n_inputs = self._plan.specs(), self._encoder.n_inputs
+        self.members_ = unpack_models(int(state["members"]), specs, n_inputs, arrays)
+        self.history_ = unpack_history(state["history"])
+        self.n_iter_ = max(len(h.loss) - 1 for leaf in self.history_ for h in leaf)
 
 
 def hidden_units(name: str, value: Sequence[int] | None, factors: tuple[int, ...], d: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from boostplugins.predictive import Predictive
 from boostplugins.usnrt.growth import Workers, one_blas_thread
 from boostplugins.usnrt.kernels import Rows
 from boostplugins.usnrt.network import Network, NetworkSpec, thinned, train_network
+from boostplugins.usnrt.saving import Arrays, pack_history, unpack_history
 
 _TRAIN_STREAM, _DRAW_STREAM = 3, 4  # apart from the streams of trees
 # Least standard deviation, in units of the target's, of a single Normal.
@@ -203,3 +204,25 @@ class MCDropoutRegressor(NetworkRegressor):
             return Predictive("normal", np.stack([mean, spread], axis=2))
         spread = np.maximum(mean.std(axis=1), LEAST_NOISE * self._unit)
         return Predictive("normal", np.stack([mean.mean(axis=1), spread], axis=1))
+
+    def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        state = {
+            "hidden": list(self.network_.spec.hidden),
+            "keep": self.network_.spec.keep,
+            "noise": self.noise_variance_,
+            "history": pack_history([(self.history_,)]),
+        }
+        draws = np.stack([draw.params for draw in self.draws_])
+        return state, {"network": self.network_.params, "draws": draws}
+
+    def _unpack(self, state: dict[str, Any], arrays: Arrays) -> None:
+        spec = NetworkSpec(tuple(int(units) for units in state["hidden"]), keep=float(state["keep"]))
+        n_inputs = self._encoder.n_inputs
+        for params in (arrays["network"], *arrays["draws"]):
+            if params.shape != (spec.n_params(n_inputs),):
+                raise ValueError(f"parameters of shape {params.shape} do not fit the network")
+        self.network_ = Network(spec, n_inputs, arrays["network"])
+        self.draws_ = [Network(spec, n_inputs, params) for params in arrays["draws"]]
+        self.noise_variance_ = float(state["noise"])
+        [(self.history_,)] = unpack_history(state["history"])
+        self.n_iter_ = len(self.history_.loss) - 1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 import numpy as np
@@ -121,15 +122,31 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-def one_blas_thread() -> Any:
+_lock = Lock()
+_inside: list[Any] = []  # the limiter of the first of the calls now inside, once for each call
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """Keep BLAS on one thread: its threads would outnumber cores, and might change a bit.
 
-    Returns
-    -------
-    context manager
-        Restores the former number at its end.
+    The setting belongs to the process: the first of several threads inside makes it, the last one
+    to leave restores it.
+
+    Yields
+    ------
+    None
+        Nothing.
     """
-    return _blas().limit(limits=1)
+    with _lock:
+        _inside.append(_inside[0] if _inside else _blas().limit(limits=1))
+    try:
+        yield
+    finally:
+        with _lock:
+            limiter = _inside.pop()
+            if not _inside:
+                limiter.restore_original_limits()
 
 
 class Stopped(Exception):

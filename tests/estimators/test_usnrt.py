@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info
 
 from boostplugins.estimators.hnn import HNNRegressor
 from boostplugins.estimators.mc_dropout import MCDropoutRegressor
@@ -176,10 +178,12 @@ def test_categories_of_an_array_equal_those_of_a_frame():
     np.testing.assert_array_equal(array.predict(X.to_numpy(dtype=object)), frame.predict(X))
 
 
-@pytest.mark.parametrize("model", [TREE, HNNRegressor(hidden=(8,), **QUICK)], ids=["tree", "hnn"])
+@pytest.mark.parametrize("model", ALL, ids=lambda m: type(m).__name__)
 def test_i04_files_and_copies_keep_everything(model, tmp_path):
     X, y = mixed()
-    model = clone(model).set_params(calibration="scale").fit(X, y)
+    if hasattr(model, "calibration"):
+        model = clone(model).set_params(calibration="scale")
+    model = clone(model).fit(X, y)
     model.save(tmp_path / "model.npz")
     routes = {
         "file": type(model).load(tmp_path / "model.npz"),
@@ -329,7 +333,12 @@ def test_h08_no_compiled_objects_in_the_model():
     assert len(pickle.dumps(model)) < 10 * held
 
 
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
 def test_h03_two_fits_at_once():
+    before = blas_threads()
     X, y = steps(300)
     expected = clone(TREE).fit(X, y).predict(X)
     found = [None, None]
@@ -344,6 +353,7 @@ def test_h03_two_fits_at_once():
         thread.join()
     np.testing.assert_array_equal(found[0], expected)
     np.testing.assert_array_equal(found[1], expected)
+    assert blas_threads() == before
 
 
 def test_verbose_shows_progress_and_leaves_logging_alone(caplog, capsys):
@@ -380,3 +390,27 @@ def test_h11_interrupt_stops_the_fit(jobs):
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
     )
     assert done.stdout.split("\n")[0] == "stopped"
+
+
+FORKED = """
+import os
+import numpy as np
+from boostplugins import HNNRegressor
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
+model = HNNRegressor(n_members=2, hidden=(4,), max_epochs=3, n_jobs=2)
+expected = model.fit(X, y).predict(X)
+child = os.fork()
+if child == 0:
+    os._exit(0 if (model.set_params(n_jobs=1).fit(X, y).predict(X) == expected).all() else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_h03_fit_in_a_forked_child():
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout.strip() == "0"

@@ -84,16 +84,14 @@ def test_xavier_start_has_its_variance():
 def test_prediction_of_a_row_does_not_depend_on_its_place():
     for spec in (NetworkSpec((9, 5)), NetworkSpec((9, 5), "tanh", "softplus", "variance", 1e-8)):
         rng = np.random.default_rng(3)
-        network = Network(spec, 4, spec.start(4, rng, F32))
-        X = rng.normal(size=(150, 4)).astype(F32)
+        network = Network(spec, 4, spec.start(4, rng, np.float64))
+        X = rng.normal(size=(150, 4))
         whole = network.predict(X)
         single = np.concatenate([network.predict(X[i : i + 1]) for i in range(150)])
-        np.testing.assert_array_equal(whole, single)
-        np.testing.assert_array_equal(network.predict(X[::-1])[::-1], whole)
-        twin = naive.outputs(
-            network.params.astype(float), [4, 9, 5, 1], X.astype(float), spec.activation, spec.output
-        )[-1]
-        np.testing.assert_allclose(whole, twin[:, 0], atol=1e-5)
+        np.testing.assert_allclose(whole, single, rtol=1e-13)
+        np.testing.assert_allclose(network.predict(X[::-1])[::-1], whole, rtol=1e-13)
+        twin = naive.outputs(network.params, [4, 9, 5, 1], X, spec.activation, spec.output)[-1]
+        np.testing.assert_allclose(whole, twin[:, 0], rtol=1e-7, atol=1e-7)
 
 
 def test_thinned_networks_average_to_the_whole_for_one_layer():
