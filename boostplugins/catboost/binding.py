@@ -67,6 +67,13 @@ class FitSettings:
         return float(np.float32(self.params.get("learning_rate", _DEFAULT_LEARNING_RATE)))
 
     @property
+    def shuffled(self) -> bool:
+        """Whether CatBoost changes the order of the rows."""
+        if self.params.get("boosting_type") == "Ordered":
+            return True
+        return self.has_categories and not self.params.get("has_time")
+
+    @property
     def structure_rows(self) -> int:
         """Rows that CatBoost asks for before it chooses a tree's splits.
 
@@ -178,8 +185,7 @@ def check_settings(fit: FitSettings, n_outputs: int, noise: str) -> None:
         raise ValueError("baseline cannot go with shrink > 0, which would not reach it; use shrink=0")
     if fit.shrink > 0 and params.get("use_best_model"):
         raise ValueError("use_best_model must be False with shrink > 0: a truncated chain has other states")
-    shuffled = params.get("boosting_type") == "Ordered" or (fit.has_categories and not params.get("has_time"))
-    if shuffled and fit.pool is None:
+    if fit.shuffled and fit.pool is None:
         raise ValueError(
             "CatBoost shuffles rows with boosting_type='Ordered', or with categorical features and no "
             "has_time, so that masks and noise would miss their rows; train on loss.pool(X, y, "

@@ -336,10 +336,9 @@ class CyclicalSGLB:
         for clock in clocks:
             clock.attach(state)
         if loss.n_outputs == 1:
-            pool = fit.pool
-            return RowsInBlocks(
-                state, None if pool is None else pool.labels_, None if pool is None else pool.y_
-            )
+            if fit.pool is None:
+                return RowsInBlocks(state)
+            return RowsInBlocks(state, fit.pool.y_, fit.pool.labels_ if fit.shuffled else None)
         from boostplugins.catboost.row_objective import make_row_objective
 
         return make_row_objective(state, fit)

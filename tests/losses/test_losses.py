@@ -20,7 +20,6 @@ from boostplugins.losses import (
     loss_from_dict,
     losses,
 )
-from boostplugins.losses.kernels import one_output
 
 
 def _ready(kind):
@@ -106,24 +105,6 @@ def test_a08_wrong_hessian_shapes_are_named(shape):
     y = np.arange(40) % 3.0
     with pytest.raises(ValueError, match=r"hessian of odd must have shape \(40, 3\), the diagonal a row"):
         check_loss(Odd(n_classes=3), y, np.zeros((40, 3)))
-
-
-@pytest.mark.parametrize("loss", [SquaredError(0.49), Logistic()], ids=lambda loss: loss.name)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_kernel_equals_the_numpy_formula(loss, weighted):
-    rng = np.random.default_rng(4)
-    n = 101
-    y = _labels(loss, n, rng).astype(np.float32)
-    raw, offset, noise = rng.normal(size=(3, n))
-    weight = rng.uniform(0.2, 2, n).astype(np.float32) if weighted else np.empty(0, dtype=np.float32)
-    kept = rng.random(n) < 0.5
-    out = np.empty((n, 2))
-    sigma = float(loss.noise_scale(np.zeros((1, 1)))[0, 0])
-    one_output(loss.kernel, sigma, raw, y, weight, 3.0, kept, offset, noise, 0.5, out)
-    w = weight.astype(float) if weighted else np.ones(n)
-    step = 3.0 * w * kept * loss.direction(y.astype(float), (raw + offset)[:, None])[:, 0]
-    np.testing.assert_allclose(out[:, 0], step + np.sqrt(w) * 0.5 * sigma * noise, atol=1e-12)
-    np.testing.assert_allclose(out[:, 1], -w)
 
 
 @pytest.mark.parametrize("loss", ALL, ids=lambda loss: loss.name)
