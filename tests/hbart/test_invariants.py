@@ -1,0 +1,94 @@
+"""What must hold after every iteration, whatever the data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from boostplugins.hbart.chains import advance, collect
+from boostplugins.hbart.sampler import sum_of_leaves
+from tests.hbart.problems import make_problem, routed, start
+
+CASES = {
+    "plain": ({}, {"n_trees": 5, "beta": 0.5}),
+    "missing, levels, leaves of 4": (
+        {"missing": 0.3, "levels": 5},
+        {"n_trees": 5, "min_leaf": 4, "beta": 0.5},
+    ),
+    "variance forest": ({"missing": 0.1}, {"n_trees": 4, "n_variance_trees": 4, "beta": 0.5}),
+    "log-linear": ({"k": 2, "weights": True}, {"n_trees": 4}),
+    "full trees": ({"n": 60}, {"n_trees": 3, "beta": 0.0, "max_nodes": 9, "half_range": 4.0}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_trees_and_rows_stay_consistent(name):
+    data, settings = CASES[name]
+    run, hyper = start(make_problem(**data), seed=1, **settings)
+    most = 0
+    for _ in range(60):
+        advance(run, 1, keep=False)
+        for forest in (run.chain.mean, run.chain.variance):
+            trees = forest.trees
+            for t in range(len(trees.top)):
+                labels = routed(run, forest, t)
+                np.testing.assert_array_equal(labels, trees.leaf_of[t])
+                leaves = np.flatnonzero(trees.var[t] == -1)
+                inner = np.flatnonzero(trees.var[t] >= 0)
+                counts = np.bincount(labels, minlength=trees.var.shape[1])
+                np.testing.assert_array_equal(counts[leaves], trees.count[t, leaves])
+                assert counts[leaves].min() >= hyper.min_leaf
+                assert len(leaves) == len(inner) + 1
+                assert trees.used[t] == len(leaves) + len(inner) <= hyper.max_nodes
+                for node in inner:
+                    assert trees.parent[t, trees.left[t, node]] == node
+                    assert trees.parent[t, trees.right[t, node]] == node
+                most = max(most, len(leaves))
+    assert most >= 3
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_running_vectors_equal_recomputed_ones(name):
+    data, settings = CASES[name]
+    run, _ = start(make_problem(**data), seed=2, **settings)
+    advance(run, 63, keep=False)  # one before the running vectors are refreshed
+    chain, rows = run.chain, run.chain.mean.rows
+    np.testing.assert_allclose(rows.residual, chain.target - sum_of_leaves(chain.mean.trees), atol=3e-6)
+    expected = chain.linear.given * np.exp(-chain.linear.gamma @ chain.linear.zt)
+    expected = expected / np.exp(sum_of_leaves(chain.variance.trees, np.log))
+    np.testing.assert_allclose(rows.weight, expected, rtol=3e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_stored_draws_predict_the_chain(name):
+    data, settings = CASES[name]
+    problem = make_problem(**data)
+    run, _ = start(problem, seed=4, **settings)
+    states = []
+    for _ in range(12):
+        advance(run, 1, keep=True)
+        states.append((run.chain.target - run.chain.mean.rows.residual, 1.0 / run.chain.mean.rows.weight))
+    advance(run, 140, keep=True)
+    posterior = collect([run])
+    f, spread = posterior.moments(problem.codes, problem.z)
+    assert f.shape == (152, len(problem.target))
+    for draw, (expected, relative) in enumerate(states):
+        np.testing.assert_allclose(f[draw], expected, atol=3e-6)
+        np.testing.assert_allclose(
+            spread[draw] / posterior.sigma2[draw] / problem.weight, relative, rtol=3e-5
+        )
+    part, _ = posterior.moments(problem.codes, problem.z, slice(5, 9))
+    np.testing.assert_array_equal(part, f[5:9])
+
+
+def test_length_of_rounds_changes_no_bit():
+    problem = make_problem(k=1, missing=0.1)
+    one, _ = start(problem, seed=5, n_trees=4)
+    other, _ = start(problem, seed=5, n_trees=4)
+    advance(one, 150, keep=True)
+    for _ in range(50):
+        advance(other, 3, keep=True)
+    a, b = collect([one]), collect([other])
+    np.testing.assert_array_equal(a.mean.values, b.mean.values)
+    np.testing.assert_array_equal(a.gamma, b.gamma)
+    np.testing.assert_array_equal(a.sigma2, b.sigma2)
