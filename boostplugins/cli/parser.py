@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boostplugins import __version__
+from boostplugins.cli.compare import add_options as add_compare_options
 from boostplugins.cli.demo import run_demo
 from boostplugins.cli.errors import UsageError
 from boostplugins.cli.uncertainty import run_uncertainty
@@ -73,4 +74,5 @@ def _parser() -> argparse.ArgumentParser:
     uncertainty.add_argument("--seed", type=int, default=0, help="same seed, same results (default 0)")
     uncertainty.add_argument("--save", type=Path, metavar="MODEL", help="keep the model in this file")
     uncertainty.set_defaults(run=run_uncertainty)
+    add_compare_options(commands.add_parser("compare", help="compare models on DATA.csv by cross-validation"))
     return parser
