@@ -165,7 +165,8 @@ def train(
         "iterations": settings["rounds"] * turns,
         "learning_rate": settings["learning_rate"],
         "depth": min(settings["depth"], 16),
-        "l2_leaf_reg": 1.0 if settings["l2"] is None else settings["l2"],
+        # CatBoost multiplies the ridge by the mean weight.
+        "l2_leaf_reg": (1.0 if settings["l2"] is None else settings["l2"]) / float(steps.weight.mean()),
         "random_seed": settings["seed"] % 2**31,
         "thread_count": settings["n_jobs"],
         "verbose": settings["verbose"] * turns or False,

@@ -59,7 +59,7 @@ def held_out_variance(pool: Any) -> float:
     weight = np.asarray(pool.get_weight(), dtype=np.float64)
     mean = np.average(y, weights=weight)
     spread = float(np.average((y - mean) ** 2, weights=weight))
-    least = max(_LEAST * spread, np.finfo(np.float32).tiny)
+    least = max(_LEAST * spread, float(np.finfo(np.float32).tiny))
     if n < _MIN_ROWS or spread <= least:
         return max(spread, least)
     order = np.random.default_rng(0).permutation(n)[:_MAX_ROWS]

@@ -104,7 +104,7 @@ class CatBoostReader:
             Exact states of the chain, without the random prior function.
         """
         pool = X if isinstance(X, Pool) else self._pool(X)
-        out = np.empty((pool.num_row(), len(ends), self.n_outputs))
+        out = np.empty((len(ends), pool.num_row(), self.n_outputs))
         step = int(np.gcd.reduce(ends))
         if step * _MOST_STAGES >= ends[-1]:  # one object walks the trees and keeps the rows quantised
             walk = self.model.staged_predict(
@@ -113,13 +113,15 @@ class CatBoostReader:
             places = {int(end): member for member, end in enumerate(ends)}
             for stage, scores in enumerate(walk, start=1):
                 if step * stage in places:
-                    out[:, places[step * stage]] = np.reshape(scores, (pool.num_row(), self.n_outputs))
+                    out[places[step * stage]] = np.reshape(scores, out.shape[1:])
         else:
-            total, previous = np.zeros((pool.num_row(), self.n_outputs)), 0
+            total, previous = np.zeros(out.shape[1:]), 0
             for member, end in enumerate(ends.tolist()):
                 total += self._scores(pool, previous, end)
-                out[:, member], previous = total, end
-        return out * np.exp(-self._tail[ends])[:, None]
+                out[member], previous = total, end
+        if self._tail[ends].any():
+            out *= np.exp(-self._tail[ends])[:, None, None]
+        return out.transpose(1, 0, 2)
 
     def _scores(self, pool: Pool, start: int, end: int) -> np.ndarray:
         scores = self.model.predict(pool, prediction_type="RawFormulaVal", ntree_start=start, ntree_end=end)

@@ -101,7 +101,7 @@ def train(
     order = np.random.default_rng(random_state).permutation(len(y)) if len(categorical) else np.arange(len(y))
     rows = X.iloc[order] if hasattr(X, "iloc") else X[order]
     weight = None if sample_weight is None else sample_weight[order]
-    options = {"cat_features": list(categorical) or None}
+    options: dict[str, Any] = {"cat_features": list(categorical) or None}
     pool = chain.pool(rows, y[order], sample_weight=weight, **options)
     settings = chain.catboost_params(
         loss_function=chain,

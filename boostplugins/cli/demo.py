@@ -104,7 +104,8 @@ def _draw(table: pd.DataFrame, images: np.ndarray, auc: float, path: Path) -> bo
     axes.legend(frameon=False)
     order = np.argsort(table["knowledge"].to_numpy())
     chosen = np.r_[order[:6], order[-6:]]
-    for place, row in zip(right.subplots(3, 4).T.ravel(), chosen, strict=True):
+    places: Any = right.subplots(3, 4)
+    for place, row in zip(places.T.ravel(), chosen, strict=True):
         place.imshow(images[row].reshape(8, 8), cmap="gray_r")
         place.set_title(f"{table['knowledge'].iloc[row]:.2f}", fontsize=8)
         place.set_axis_off()

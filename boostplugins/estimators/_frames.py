@@ -110,7 +110,7 @@ def _column_number(frame: pd.DataFrame, column: Any) -> int:
         if -frame.shape[1] <= column < frame.shape[1]:
             return int(column) % frame.shape[1]
     elif column in frame.columns:
-        return int(frame.columns.get_loc(column))
+        return list(frame.columns).index(column)
     raise ValueError(
         f"cat_features must name columns of X, got {column!r}; columns: {list(frame.columns)[:20]}"
     )

@@ -187,7 +187,7 @@ class _SGLB(BaseEstimator):
             )
             if isinstance(self.loss_, SquaredError):
                 spread = float(np.average((y - self.constant_[0]) ** 2, weights=weight))
-                self.loss_ = self.loss_.with_noise_variance(max(spread, np.finfo(np.float32).tiny))
+                self.loss_ = self.loss_.with_noise_variance(max(spread, float(np.finfo(np.float32).tiny)))
             return
         if isinstance(self.loss_, SquaredError) and self.loss_.noise_variance is None:
             estimate = import_module(f"boostplugins.{self.booster}.noise_variance").of_rows
@@ -198,8 +198,8 @@ class _SGLB(BaseEstimator):
             step = _CLASS_STEP if loss.classification else _MEAN_STEP
         shrink = self.shrink
         if shrink is None:
-            rows = _CLASS_PRIOR_ROWS if loss.classification else _MEAN_PRIOR_ROWS
-            shrink = min(rows / len(y), _MOST_SHRINK)
+            prior_rows = _CLASS_PRIOR_ROWS if loss.classification else _MEAN_PRIOR_ROWS
+            shrink = min(prior_rows / len(y), _MOST_SHRINK)
         for chain in range(self.n_chains):
             model = self._trainer.train(
                 loss=self.loss_,

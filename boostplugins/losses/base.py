@@ -288,8 +288,8 @@ def check_loss(loss: Loss, y: np.ndarray, raw: np.ndarray, tolerance: float = 1e
             f"gradient of {loss.name} has the wrong sign: it must be d value / d raw, positive where "
             "the cost rises; the boosters' own signs are taken care of"
         )
-    row, k = np.unravel_index(np.argmax(np.abs(gradient - numeric) / scale), raw.shape)
+    row, worst = np.unravel_index(np.argmax(np.abs(gradient - numeric) / scale), raw.shape)
     raise ValueError(
-        f"gradient of {loss.name} is {gradient[row, k]:g} in row {row}, output {k}, "
-        f"but finite differences give {numeric[row, k]:g}"
+        f"gradient of {loss.name} is {gradient[row, worst]:g} in row {row}, output {worst}, "
+        f"but finite differences give {numeric[row, worst]:g}"
     )
