@@ -36,7 +36,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
     ridge : float or "auto", default="auto"
         Penalty of squared gate weights on standardised features, in units of log likelihood; "auto"
         walks down a path and takes the best by `selection`.
-    node_ridge : float, default=0.1
+    node_ridge : float, default=0.03
         Penalty of squared node coefficients, the response being at scale 1 where the family follows.
     max_leaves : int, default=64
         Most leaves of all trees together, beyond one for each parameter but the first.
@@ -118,7 +118,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         family: str | Family = "normal",
         *,
         ridge: float | str = "auto",
-        node_ridge: float = 0.1,
+        node_ridge: float = 0.03,
         max_leaves: int = 64,
         max_depth: int | None = None,
         criterion: str | None = "bic",
@@ -177,9 +177,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         family = checked_family(self.family, y)
         settings = self._with_features(settings, family, X, weight)
         self.model_ = self._fit_one(family, X, y, weight, settings)
-        self.importances_ = {
-            name: self.model_.importances(X, k) for k, name in enumerate(family.params)
-        }
+        self.importances_ = {name: self.model_.importances(X, k) for k, name in enumerate(family.params)}
         return self
 
     @property

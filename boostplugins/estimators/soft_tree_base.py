@@ -164,9 +164,7 @@ class GrownTreeBase(SoftTreeBase):
         )
         return Settings(self.ridge, float(self.node_ridge), self.tree == "adaptive", growth)
 
-    def _with_features(
-        self, settings: Settings, family: Family, X: Any, weight: np.ndarray
-    ) -> Settings:
+    def _with_features(self, settings: Settings, family: Family, X: Any, weight: np.ndarray) -> Settings:
         names = self._names()
         every = list(range(self.n_features_in_))
         features, terms = [], []
@@ -174,9 +172,7 @@ class GrownTreeBase(SoftTreeBase):
         effects = _by_parameter("structured", self.structured, family)
         for name in family.params:
             held = chosen.get(name)
-            features.append(
-                every if held is None else [feature_number(f, names, "features") for f in held]
-            )
+            features.append(every if held is None else [feature_number(f, names, "features") for f in held])
             asked = list(effects.get(name) or ())
             terms.append(tuple(prepare(asked, X, names, self._encoder.levels, weight)))
         # Leaves are counted over all parameters' trees: one each is the least.
@@ -186,7 +182,7 @@ class GrownTreeBase(SoftTreeBase):
     def _fit_one(
         self, family: Family, X: Any, y: np.ndarray, weight: np.ndarray, settings: Settings
     ) -> SoftTreeModel:
-        report = _report if self.verbose else None
+        report = report_line if self.verbose else None
         with shown(self.verbose):
             if settings.ridge == "auto" and self.selection == "validation":
                 settings = replace(settings, ridge=self._validated(family, X, y, weight, settings))
@@ -205,14 +201,19 @@ class GrownTreeBase(SoftTreeBase):
         best, chosen, waited = -np.inf, RIDGE_PATH[0], 0
         for ridge in RIDGE_PATH:
             model = fit_model(
-                family, take_rows(X, train), y[train], weight[train], replace(settings, ridge=ridge), self._encoder
+                family,
+                take_rows(X, train),
+                y[train],
+                weight[train],
+                replace(settings, ridge=ridge),
+                self._encoder,
             )
             score = float(weight[test] @ family.log_pdf(y[test], model.theta(take_rows(X, test))))
             if score > best:
                 best, chosen, waited = score, ridge, 0
             else:
                 waited += 1
-                if waited >= 2:
+                if waited >= 1:
                     break
         return chosen
 
@@ -306,7 +307,14 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
     return X.iloc[np.flatnonzero(rows) if rows.dtype == bool else rows] if hasattr(X, "iloc") else X[rows]
 
 
-def _report(line: str) -> None:
+def report_line(line: str) -> None:
+    """Log a line of progress.
+
+    Parameters
+    ----------
+    line : str
+        Text.
+    """
     logger.info(line)
 
 

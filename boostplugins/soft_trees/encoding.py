@@ -85,9 +85,7 @@ class Encoder:
         deviation = np.where(np.isnan(columns), 0.0, columns - center)
         scale = np.sqrt(share @ deviation**2)
         constant = ~(scale > _CONSTANT * np.abs(center)) | (scale < 1e-150)
-        return cls(
-            blank.levels, marked, blank.source, center, np.where(constant, np.inf, scale)
-        )
+        return cls(blank.levels, marked, blank.source, center, np.where(constant, np.inf, scale))
 
     @property
     def n_features(self) -> int:

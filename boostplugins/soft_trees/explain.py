@@ -34,7 +34,11 @@ def coefficient_table(model: SoftTreeModel, parameter: int) -> list[dict[str, An
         if term.is_smooth:
             here = slice(at, at + term.rotation.shape[1])
             table.append(
-                {"name": term.label, "coefficients": gamma[here].copy(), "standard_errors": errors[here].copy()}
+                {
+                    "name": term.label,
+                    "coefficients": gamma[here].copy(),
+                    "standard_errors": errors[here].copy(),
+                }
             )
             at = here.stop
             continue

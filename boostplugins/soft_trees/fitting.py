@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from boostplugins.families import Family
-from boostplugins.links import Identity, Log
 from boostplugins.soft_trees.criteria import curvature, information
 from boostplugins.soft_trees.encoding import Encoder
 from boostplugins.soft_trees.growth import Grown, Growth, grow
@@ -23,13 +21,14 @@ from boostplugins.soft_trees.refine import solve_positive
 from boostplugins.soft_trees.smoothing import choose_smoothing
 from boostplugins.soft_trees.structured import Term
 from boostplugins.soft_trees.tree import SoftTree
+from boostplugins.soft_trees.units import response_units
 
 logger = logging.getLogger(__name__)
 
 # The decreasing path that ridge="auto" walks.
-RIDGE_PATH = (40.0, 20.0, 10.0, 5.0, 2.5, 1.0, 0.3, 0.1, 0.03, 0.01)
-# Models of the path without a better score before it ends: the criterion is no smooth function.
-_WAIT = 2
+RIDGE_PATH = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
+# Models of the path without a better score before it ends: the steady state of the paper's rule.
+_WAIT = 1
 
 
 @dataclass(frozen=True)
@@ -59,21 +58,11 @@ class Settings:
     """
 
     ridge: float | str = "auto"
-    node_ridge: float = 0.1
+    node_ridge: float = 0.03
     inner: bool = True
     growth: Growth = field(default_factory=Growth)
     features: tuple[list[int], ...] | None = None
     terms: tuple[tuple[Term, ...], ...] | None = None
-
-
-@dataclass(frozen=True)
-class _Units:
-    """The response's units: ``y = scale * standard + shift`` and what that does to raw scores."""
-
-    scale: float
-    shift: float
-    factor: np.ndarray
-    add: np.ndarray
 
 
 def fit_model(
@@ -122,21 +111,20 @@ def fit_model(
     encoder = Encoder.fit(X, [], weight) if encoder is None else encoder
     count = family.n_params
     columns = tuple(
-        encoder.columns_of(features) for features in settings.features or [list(range(encoder.n_features))] * count
+        encoder.columns_of(features)
+        for features in settings.features or [list(range(encoder.n_features))] * count
     )
     terms = settings.terms or ((),) * count
     x = encoder.transform(X)
     blocks = [make_block(np.ascontiguousarray(x[:, c]), t, X) for c, t in zip(columns, terms)]
-    units = _units(family, y, weight)
+    units = response_units(family, y, weight)
     response = (y - units.shift) / units.scale
     with threadpool_limits(1, user_api="blas"):
         grown, objective = _fit(family, response, weight, blocks, terms, settings, report)
         shift, errors = _split_effects(objective, grown.predictors)
     if not settings.inner:
-        grown = replace(
-            grown, predictors=[Predictor(p.gamma, p.tree.push_down()) for p in grown.predictors]
-        )
-    change = float(weight @ np.ones(len(y))) * math.log(units.scale) if family.equivariance else 0.0
+        grown = replace(grown, predictors=[Predictor(p.gamma, p.tree.push_down()) for p in grown.predictors])
+    change = float(weight.sum()) * units.log_scale(family)
     figures = {
         "ridge": objective.penalty.gates,
         "log_likelihood": grown.log_likelihood - change,
@@ -152,7 +140,7 @@ def fit_model(
         encoder,
         columns,
         terms,
-        tuple(_in_units(p, units, k) for k, p in enumerate(grown.predictors)),
+        tuple(units.fold(p, k) for k, p in enumerate(grown.predictors)),
         tuple(units.factor[k] * a for k, a in enumerate(shift)),
         tuple(units.factor[k] * e for k, e in enumerate(errors)),
         figures,
@@ -178,7 +166,9 @@ def _fit(
     objective = Objective(family, y, weight, blocks, Penalty(path[0], settings.node_ridge), settings.inner)
     if (y == y[0]).all() and not family.classification:
         if len(y) > 1:
-            warnings.warn(f"y is constant ({y[0]:g} in its units): a constant is fitted", UserWarning, stacklevel=2)
+            warnings.warn(
+                f"y is constant ({y[0]:g} in its units): a constant is fitted", UserWarning, stacklevel=2
+            )
         grown = grow(objective, start, replace(settings.growth, max_leaves=len(start)), report)
         return grown, objective
     if any(len(p.gamma) for p in start):
@@ -200,42 +190,6 @@ def _fit(
     return best
 
 
-def _units(family: Family, y: np.ndarray, weight: np.ndarray) -> _Units:
-    """Bring the response to scale 1 where the family follows; the penalties then know no units."""
-    count = family.n_params
-    plain = _Units(1.0, 0.0, np.ones(count), np.zeros(count))
-    locations, scales = family.locations, family.scales
-    if family.equivariance is None or family.discrete:
-        return plain
-    if not all(type(family.links[k]) is Identity for k in locations):
-        return plain
-    if not all(type(family.links[k]) is Log for k in scales):
-        return plain
-    share = weight / weight.sum()
-    center = float(y[0] + share @ (y - y[0])) if locations else 0.0
-    scale = float(np.sqrt(share @ (y - center) ** 2))
-    if not scale > 1e-12 * abs(center) or not math.isfinite(scale) or scale < 1e-150:
-        return plain
-    factor, add = np.ones(count), np.zeros(count)
-    for k in locations:
-        factor[k], add[k] = scale, center
-    for k in scales:
-        add[k] = math.log(scale)
-    return _Units(scale, center, factor, add)
-
-
-def _in_units(p: Predictor, units: _Units, k: int) -> Predictor:
-    beta = p.tree.beta * units.factor[k]
-    leaves = p.tree.leaves
-    if p.tree.n_splits and not beta[p.tree.node].any():  # a SoRT: inner coefficients stay 0
-        beta[leaves] += units.add[k]
-    else:
-        beta[0] += units.add[k]
-    return Predictor(
-        p.gamma * units.factor[k], SoftTree(p.tree.node, p.tree.intercept, p.tree.omega, beta)
-    )
-
-
 def _split_effects(
     objective: Objective, predictors: Sequence[Predictor]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -251,9 +205,10 @@ def _split_effects(
             continue
         weighted = block.basis * objective.weight[:, None]
         center = objective.weight @ block.basis / objective.weight.sum()
-        project = np.linalg.pinv(weighted.T @ (block.basis - center), rcond=1e-10) @ (
-            weighted - objective.weight[:, None] * center
-        ).T
+        project = (
+            np.linalg.pinv(weighted.T @ (block.basis - center), rcond=1e-10)
+            @ (weighted - objective.weight[:, None] * center).T
+        )
         shift.append(project @ p.tree.value(block.x))
         matrix = information(p, block, fisher[:, k]) + curvature(p, block, objective.penalty)
         change = jacobian_product(project, p, block)

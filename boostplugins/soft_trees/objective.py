@@ -262,7 +262,10 @@ class Objective:
             Structured, node, gate intercept and gate coefficients, parameter by parameter.
         """
         return np.concatenate(
-            [np.concatenate([p.gamma, p.tree.beta, p.tree.intercept, p.tree.omega.ravel()]) for p in predictors]
+            [
+                np.concatenate([p.gamma, p.tree.beta, p.tree.intercept, p.tree.omega.ravel()])
+                for p in predictors
+            ]
         )
 
     def unpack(self, vector: np.ndarray, like: list[Predictor]) -> list[Predictor]:

@@ -218,7 +218,9 @@ def polish(
         return -value, -grad
 
     start = np.concatenate([[gate.intercept], gate.omega])
-    result = minimize(profiled, start, jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "maxcor": 8})
+    result = minimize(
+        profiled, start, jac=True, method="L-BFGS-B", options={"maxiter": max_iter, "maxcor": 8}
+    )
     vector = result.x if np.isfinite(result.fun) else start
     pair, _ = _pair(_sigmoid(x @ vector[1:] + vector[0]), r, h, nodes)
     return Gate(float(-result.fun), float(vector[0]), vector[1:]), pair

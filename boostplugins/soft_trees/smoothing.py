@@ -46,7 +46,9 @@ def choose_smoothing(
     model : list of Predictor
         With structured coefficients fitted.
     """
-    open_terms = [(k, here, term) for k, here, term in _places(terms) if term.is_smooth and term.smoothing is None]
+    open_terms = [
+        (k, here, term) for k, here, term in _places(terms) if term.is_smooth and term.smoothing is None
+    ]
     smoothing = np.ones(len(open_terms))
     model = update_coefficients(objective, model, steps=20)
     for _ in range(_ROUNDS if open_terms else 0):

@@ -179,7 +179,9 @@ def prepare(
             raise TypeError(f"structured must hold Linear and Smooth effects, got {term!r}")
         j = feature_number(term.feature, names, "structured")
         if any(t.feature == j for t in ready):
-            raise ValueError(f"structured must name a feature once for a parameter, got {term.feature!r} twice")
+            raise ValueError(
+                f"structured must name a feature once for a parameter, got {term.feature!r} twice"
+            )
         held = levels[j]
         if held is not None:
             if isinstance(term, Smooth):
@@ -195,9 +197,7 @@ def prepare(
         mean, spread = _moments(values[seen], share[seen])
         if isinstance(term, Linear) or not spread > 0:
             if spread > 0:
-                ready.append(
-                    Term(names[j], j, None, np.array([mean]), spread, none, np.empty((0, 0)), None)
-                )
+                ready.append(Term(names[j], j, None, np.array([mean]), spread, none, np.empty((0, 0)), None))
             continue
         ready.append(_spline_term(term, j, names[j], values[seen], share[seen], mean))
     return ready
