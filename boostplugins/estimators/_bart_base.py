@@ -69,7 +69,8 @@ class BayesianTrees(BaseEstimator):
             raise ValueError(
                 "y must be given: this estimator requires y to be passed, but the target y is None"
             )
-        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+        y = np.asarray(y)
+        if y.ndim == 2 and y.shape[1] == 1:
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected: it is read as one",
                 DataConversionWarning,
@@ -96,7 +97,7 @@ class BayesianTrees(BaseEstimator):
         return self._columns.matrix(predict_frame(self, X, self._categorical))
 
     def _regressors(self, matrix: np.ndarray) -> np.ndarray:
-        """Regressors of the least-squares guess: one column a level but the first, means for missing values."""
+        """Regressors of the least-squares guess: a column a level but the first, means for missing values."""
         missing = np.zeros(matrix.shape[1], dtype=bool)
         full, names = expand(matrix, self._columns, range(matrix.shape[1]), missing)
         first = {

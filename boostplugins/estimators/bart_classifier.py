@@ -206,7 +206,8 @@ class BARTClassifier(PosteriorResults, SavedTrees, ClassifierMixin, BayesianTree
         ndarray of shape (n_samples,)
             Labels.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[likeliest]
 
     def predict_credible_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Give an interval of the probability of the second class.

@@ -1,4 +1,4 @@
-"""Single steps against exact answers: the marginal likelihood, gamma, sigma^2, the probit's latent normals."""
+"""Single steps against exact answers: marginal likelihoods, gamma, sigma^2, latent normals."""
 
 from __future__ import annotations
 
@@ -34,9 +34,8 @@ def test_variance_leaf_score_is_the_integral(rng):
     e = rng.standard_normal(6)
 
     def integrand(s2):
-        return np.exp(
-            norm(0, math.sqrt(s2)).logpdf(e).sum() + invgamma(prior.shape, scale=prior.rate).logpdf(s2)
-        )
+        likelihood = norm(0, math.sqrt(s2)).logpdf(e).sum()
+        return np.exp(likelihood + invgamma(prior.shape, scale=prior.rate).logpdf(s2))
 
     exact = math.log(quad(integrand, 1e-3, 200, limit=400)[0])
     score = leaf_score.py_func((e**2).sum(), 0.0, 6, prior, 1.0) - 3 * math.log(2 * math.pi)
@@ -127,8 +126,9 @@ def test_sigma_guess_is_the_residual_standard_deviation(rng):
     assert guess_sigma(X, y, ones, geometric=False) == pytest.approx(2.0, rel=0.05)
     assert guess_sigma(X, y, ones, geometric=True) == pytest.approx(2.0, rel=0.05)
     noisy = 5.0 * X[:, 0] + np.exp(1.5 * X[:, 1]) * e
-    assert guess_sigma(X, noisy, ones, geometric=True) == pytest.approx(1.0, rel=0.15)
-    assert guess_sigma(X, noisy, ones, geometric=False) > 2.0
+    # The regression's own error keeps small residuals from being as small as their noise.
+    assert 1.0 < guess_sigma(X, noisy, ones, geometric=True) < 1.4
+    assert guess_sigma(X, noisy, ones, geometric=False) > 5.0
 
 
 @pytest.mark.parametrize("kind", ["wide", "collinear"])
