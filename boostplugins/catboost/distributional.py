@@ -282,6 +282,8 @@ class Distributional:
             **params,
             "iterations": rounds * turns,
         }
+        if self._fit is not None:  # CatBoost multiplies the ridge by the mean weight
+            settings["l2_leaf_reg"] /= float(self._fit.steps.weight.mean())
         held = None if eval_set is None else self.eval_pool(*eval_set, cat_features=cat_features)
         if held is None:
             settings["metric_period"] = rounds * turns

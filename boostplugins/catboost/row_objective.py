@@ -84,7 +84,13 @@ class _RowByRow:
 
 
 class RowsByCount(_RowByRow):
-    """Objective for classes as CatBoost passes them: rows are counted as they come, in one thread."""
+    """Objective for classes as CatBoost passes them: rows are counted as they come, in one thread.
+
+    Parameters
+    ----------
+    state : TrainingState
+        State of the fit.
+    """
 
     def __init__(self, state: TrainingState) -> None:
         super().__init__(state, None)
@@ -124,7 +130,15 @@ class RowsByCount(_RowByRow):
 
 
 class RowsByNumber(_RowByRow, MultiTargetCustomObjective):
-    """Objective for a chain's pool: the second target is the row's number."""
+    """Objective for a chain's pool: the second target is the row's number.
+
+    Parameters
+    ----------
+    state : TrainingState
+        State of the fit.
+    y : ndarray of shape (n_rows,)
+        Float64 responses.
+    """
 
     def __init__(self, state: TrainingState, y: np.ndarray) -> None:
         super().__init__(state, y)

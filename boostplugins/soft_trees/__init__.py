@@ -1,0 +1,1 @@
+"""Soft trees: gates, growth, forests and boosting."""
