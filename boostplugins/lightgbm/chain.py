@@ -52,12 +52,14 @@ class CyclicalSGLB:
         What the model is shrunk to: zero raw scores, or the loss's own start value.
     noise : {"objective", "none"}, default="objective"
         Whether the objective draws Langevin noise.
-    leaf_noise : {"shared", "independent"}, default="shared"
+    leaf_noise : {"auto", "shared", "independent"}, default="auto"
         Whether the leaves keep the draw on which their tree was grown, or get values from a second
         one, as in CatBoost: leaf values then do not carry what the choice of splits found in the noise.
+        Independent draws fit better and know more beyond the data; "auto" takes them but on several
+        machines, where leaf sums are not shared.
     structure_noise : float, default=1.0
-        Factor of the noise that the choice of splits sees; below 1 it needs ``leaf_noise="independent"``,
-        so that leaves still get the whole noise.
+        Factor of the noise that the choice of splits sees; other than 1 it needs independent leaves,
+        which still get the whole noise.
     leaves : {"gradient", "newton"}, default="gradient"
         What a leaf's value is: the weighted mean of its rows' directions, or Newton's step, as in
         LightGBM's own losses; only for chains without noise.
@@ -99,7 +101,7 @@ class CyclicalSGLB:
         shrink: float = 0.0,
         shrink_to: str = "zero",
         noise: str = "objective",
-        leaf_noise: str = "shared",
+        leaf_noise: str = "auto",
         structure_noise: float = 1.0,
         leaves: str = "gradient",
         prior: FittedPrior | None = None,
@@ -120,7 +122,7 @@ class CyclicalSGLB:
         self.shrink = check_real("shrink", shrink, 0.0)
         self.shrink_to = check_option("shrink_to", shrink_to, ("zero", "start"))
         self.noise = check_option("noise", noise, ("objective", "none"))
-        self.leaf_noise = check_option("leaf_noise", leaf_noise, ("shared", "independent"))
+        self.leaf_noise = check_option("leaf_noise", leaf_noise, ("auto", "shared", "independent"))
         self.structure_noise = check_real("structure_noise", structure_noise, 0.0)
         if self.structure_noise != 1.0 and self.leaf_noise == "shared" and self.noise == "objective":
             raise ValueError(

@@ -81,13 +81,15 @@ class LeafDraws:
             _move(train.chain[k], table.drawn, place)
         train.booster[:] = grown
 
-    def held_out(self, scores: np.ndarray) -> np.ndarray:
+    def held_out(self, scores: np.ndarray, start: np.ndarray | None) -> np.ndarray:
         """Give the chain's scores of an evaluation set; called once an iteration.
 
         Parameters
         ----------
         scores : ndarray of shape (n, n_outputs)
             LightGBM's, in the array that it uses for this set.
+        start : ndarray or None
+            Scores that LightGBM began with, those of an earlier model.
 
         Returns
         -------
@@ -97,7 +99,10 @@ class LeafDraws:
         key = scores.__array_interface__["data"][0]
         grown = np.reshape(scores, (len(scores), -1), order="F").T
         if key not in self._held:
-            self._held[key] = _Scores(np.zeros_like(grown))
+            first = np.zeros(grown.shape)
+            if start is not None:
+                first[:] = np.reshape(start, grown.T.shape, order="F").T
+            self._held[key] = _Scores(first)
         held = self._held[key]
         if not np.array_equal(held.booster, grown):
             for k, table in enumerate(self._tables):

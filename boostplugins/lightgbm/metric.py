@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lightgbm import Dataset
 
-from boostplugins.lightgbm.state import _features, find_state
+from boostplugins.lightgbm.state import _features, data_of, find_state
 
 if TYPE_CHECKING:
     from boostplugins.lightgbm.chain import CyclicalSGLB
@@ -71,14 +71,13 @@ class ChainMetric:
         state = find_state(data, armed=False)
         if state is None or state.chain != self.chain:
             raise ValueError("the metric of a chain scores fits of that chain only; pass its own metric()")
-        if self.chain.prior is not None and data is None:
-            raise ValueError(
-                "a chain with a prior function cannot be scored through LightGBM's scikit-learn interface, "
-                "which hides the rows; use lgb.train, or SGLBRegressor(booster='lightgbm')"
-            )
+        if data is None and state.booster is not None:
+            data = data_of(state.booster, scores)
+        if data is None:
+            raise ValueError("the metric of a chain scores LightGBM's own arrays, during training only")
         if state.leaves is not None:
-            scores = state.leaves.held_out(scores)
-        features = None if self.chain.prior is None else _features(data)  # type: ignore[arg-type]
+            scores = state.leaves.held_out(scores, data.get_init_score())
+        features = None if self.chain.prior is None else _features(data)
         raw = state.raw_scores(np.reshape(scores, (len(y), state.loss.n_outputs), order="F"), features)
         value = self._value(state.loss, np.asarray(y, dtype=np.float64), raw, weight)
         if math.isnan(value):

@@ -88,7 +88,7 @@ class TrainingState:
         self.iteration = self.begin
         self.armed = False
         self.skipped: list[int] = []
-        independent = chain.leaf_noise == "independent" and self.noise_size > 0
+        independent = chain.leaf_noise != "shared" and self.noise_size > 0 and not distributed
         self.leaves = LeafDraws(self) if independent else None
         self.splittable = any(data.feature_num_bin(i) > 1 for i in range(data.num_feature()))
         write_description(booster, self.description(), self.splittable)
@@ -113,11 +113,10 @@ class TrainingState:
             raise ValueError(
                 "init_model and init_score cannot go with shrink > 0, which would miss them; use shrink=0"
             )
-        if chain.leaf_noise == "independent":
-            if distributed:
-                raise ValueError('leaf_noise must be "shared" on several machines: leaf sums are not shared')
-            if find(params, "boosting") == "dart":
-                raise ValueError('leaf_noise must be "shared" with boosting="dart", which rewrites trees')
+        if distributed and chain.leaf_noise == "independent":
+            raise ValueError('leaf_noise must be "shared" on several machines: leaf sums are not shared')
+        if distributed and chain.structure_noise != 1.0:
+            raise ValueError("structure_noise must be 1 on several machines, where leaves share it")
 
     def _ready_loss(self, y: np.ndarray, weight: np.ndarray | None, data: Dataset, distributed: bool) -> Loss:
         loss = self.chain.loss
@@ -160,6 +159,7 @@ class TrainingState:
             "learning_rate": self.learning_rate,
             "iterations": self.total,
             "skipped": self.skipped,
+            "leaf_noise": "shared" if self.leaves is None else "independent",
         }
 
     def scale(self, iteration: int) -> float:
@@ -424,6 +424,29 @@ def _newton_factor(loss: Loss) -> float:
     """LightGBM's factor of the diagonal curvatures of K coupled class scores, K / (K - 1)."""
     k = loss.n_outputs
     return k / (k - 1.0) if loss.classification and k > 1 else 1.0
+
+
+def data_of(booster: Booster, scores: np.ndarray) -> Dataset | None:
+    """Find the data set whose scores LightGBM hands out.
+
+    Parameters
+    ----------
+    booster : Booster
+        Booster in training.
+    scores : ndarray
+        Scores, in LightGBM's own array.
+
+    Returns
+    -------
+    Dataset or None
+        Training or evaluation set; None for an array that is not LightGBM's.
+    """
+    place = scores.__array_interface__["data"][0]
+    buffers = booster._Booster__inner_predict_buffer  # type: ignore[attr-defined]
+    for data, buffer in zip([booster.train_set, *booster.valid_sets], buffers, strict=True):
+        if buffer is not None and buffer.__array_interface__["data"][0] == place:
+            return data
+    return None
 
 
 def _has_start(data: Dataset) -> bool:

@@ -92,7 +92,7 @@ def train(
     Booster
         Trained model.
     """
-    options = {
+    options: dict[str, Any] = {
         "structure_noise": structure_noise,
         "leaf_noise": "independent" if noise != "none" else "shared",
     }

@@ -120,7 +120,7 @@ def test_b02_noise_of_a_weighted_row_is_that_of_repeated_rows():
     X, y = np.repeat([[0.0], [1.0]], 20, axis=0), np.zeros(40)
 
     def spread(weight):
-        chain = CyclicalSGLB(SquaredError(1.0), random_state=int(weight[0]))
+        chain = CyclicalSGLB(SquaredError(1.0), leaf_noise="shared", random_state=int(weight[0]))
         booster = train(chain, X, y, 400, weight, learning_rate=1.0, num_leaves=2, min_data_in_leaf=1)
         return LightGBMReader(booster).states(X[[0, -1]], np.arange(1, 401)).var()
 
@@ -546,13 +546,18 @@ def test_users_objects_are_left_as_they_were():
     np.testing.assert_array_equal(first.predict(X), second.predict(X))
 
 
-def test_init_model_continues_the_chain():
+@pytest.mark.parametrize("leaf_noise", ["shared", "independent"])
+def test_init_model_continues_the_chain(leaf_noise):
     X, y = regression()
-    chain = CyclicalSGLB(SquaredError(0.1), CosineCycle(length=5), BernoulliMask(0.7))
+    chain = CyclicalSGLB(SquaredError(0.1), CosineCycle(length=5), BernoulliMask(0.7), leaf_noise=leaf_noise)
     whole = train(chain, X, y, 20)
     half = train(chain, X, y, 10)
     params = {"objective": chain} | QUIET | chain.lightgbm_params()
-    both = lgb.train(params, lgb.Dataset(X, y), 10, init_model=half, callbacks=[chain.callback()])
+    data = lgb.Dataset(X, y)
+    options = {"valid_sets": [data.create_valid(X[:50], y[:50])], "feval": chain.metric()}
+    both = lgb.train(params, data, 10, init_model=half, callbacks=[chain.callback()], **options)
+    last = SquaredError(0.1).value(y[:50], whole.predict(X[:50])[:, None]).mean()
+    assert both.best_score["valid_0"]["log_score"] == pytest.approx(last, rel=1e-4)
     np.testing.assert_allclose(both.predict(X), whole.predict(X), atol=1e-5)
     np.testing.assert_allclose(
         VirtualEnsemble.from_lightgbm(both).members(X),

@@ -79,7 +79,7 @@ def test_shrinking_to_the_start_with_quieter_structure(loss):
     for t, expected in enumerate(states(leaves, chain, loss, y, weight, 0.3)):
         np.testing.assert_allclose(read[:, t], expected, rtol=1e-5, atol=3e-5)
     with pytest.raises(ValueError, match="structure_noise must be 1"):
-        CyclicalSGLB(loss, structure_noise=0.3)
+        CyclicalSGLB(loss, structure_noise=0.3, leaf_noise="shared")
 
 
 def test_the_first_tree_is_not_all_of_the_trees():

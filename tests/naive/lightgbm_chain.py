@@ -19,7 +19,7 @@ def states(leaves, chain, loss, y, weight, step, prior_values=None):
     n, total, k_total = leaves.shape
     state = np.tile(loss.start(y, weight), (n, 1))
     noisy = chain.noise == "objective" and chain.temperature != math.inf
-    stream = Stream.LEAVES if chain.leaf_noise == "independent" else Stream.STRUCTURE
+    stream = Stream.STRUCTURE if chain.leaf_noise == "shared" else Stream.LEAVES
     for t in range(total):
         raw = state if prior_values is None else state + prior_values(chain.schedule.cycle(t))
         d = chain.schedule.scale(t) * weight[:, None] * loss.direction(y, raw)
