@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +32,7 @@ from boostplugins.soft_trees.storage import (
     unpack_params,
     write_model,
 )
-from boostplugins.soft_trees.structured import Term, feature_number, prepare
+from boostplugins.soft_trees.structured import feature_number, prepare
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +60,7 @@ class SoftTreeBase(BaseEstimator):
                 "y must be given: this estimator requires y to be passed, but the target y is None"
             )
         X, self._categorical = fit_frame(self, X, self.cat_features)
+        warn_of_column(y)
         y = check_target(y)
         if len(y) != len(X):
             raise ValueError(f"X and y must have as many rows, got {len(X)} and {len(y)}")
@@ -305,6 +308,22 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
         Those rows.
     """
     return X.iloc[np.flatnonzero(rows) if rows.dtype == bool else rows] if hasattr(X, "iloc") else X[rows]
+
+
+def warn_of_column(y: Any) -> None:
+    """Warn that an array of one column is taken as a vector, as scikit-learn asks.
+
+    Parameters
+    ----------
+    y : array-like
+        Responses; a DataFrame of one column is no mistake.
+    """
+    if not hasattr(y, "columns") and np.ndim(y) == 2 and np.shape(y)[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; its one column is used",
+            DataConversionWarning,
+            stacklevel=4,
+        )
 
 
 def report_line(line: str) -> None:

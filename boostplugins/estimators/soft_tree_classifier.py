@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from boostplugins.estimators.soft_tree_base import GrownTreeBase
+from boostplugins.estimators.soft_tree_base import GrownTreeBase, warn_of_column
 from boostplugins.families import Family, get_family
 from boostplugins.families.categorical import Categorical
 from boostplugins.predictive import Predictive
@@ -239,6 +239,7 @@ class SoftTreeClassifier(ClassifierMixin, GrownTreeBase):
 def _labels(y: Any) -> np.ndarray:
     if y is None:
         raise ValueError("y must be given: this estimator requires y to be passed, but the target y is None")
+    warn_of_column(y)
     values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
