@@ -258,6 +258,11 @@ def test_i01_clone_and_search(data):
         X[:60], y[:60]
     )
     assert search.best_params_.keys() == {"temperature", "learning_rate"}
+    nested = GridSearchCV(model, {"mask__keep": [0.5, 1.0]}, cv=2).fit(X[:60], y[:60])
+    assert nested.best_estimator_.mask.keep in (0.5, 1.0)
+    assert model.mask.keep == 0.5
+    with pytest.raises(ValueError, match="mask has the settings"):
+        model.set_params(mask__rate=0.5)
 
 
 @pytest.mark.parametrize("booster", BOOSTERS)

@@ -1,0 +1,439 @@
+"""What the SGLB estimators share: settings, training of the chains, reading of members, files."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import check_is_fitted
+
+from boostplugins._files import read_archive, write_archive
+from boostplugins._validation import check_integer, check_option, check_real
+from boostplugins.estimators._frames import predict_frame
+from boostplugins.losses import Loss, SquaredError, loss_from_dict
+from boostplugins.masks import NoMask, RowMask
+from boostplugins.priors import RandomPrior
+from boostplugins.schedules import CosineCycle, GradientSchedule
+from boostplugins.uncertainty import Uncertainty
+from boostplugins.virtual_ensemble import VirtualEnsemble
+
+# Steps by the curvature of the losses: a class score's is at most 1/4, that of a mean's direction 1.
+_CLASS_STEP, _MEAN_STEP = 0.2, 0.02
+# Pseudo-rows that the shrinkage is worth (`benchmarks/shift.py`), and its limit for small sets.
+_CLASS_PRIOR_ROWS, _MEAN_PRIOR_ROWS, _MOST_SHRINK = 100, 400, 0.5
+_LEAVES_AT_LEAST = 10  # room that the least leaf size leaves small sets
+_SEED_STRIDE = 0x9E3779B97F4A7C15  # apart from the noise keys of neighbouring seeds
+
+
+class SGLBBase(BaseEstimator):
+    """What classifier and regressor share: checks, training of the chains, reading of members."""
+
+    def __init__(
+        self,
+        loss: str | Loss | None = None,
+        *,
+        booster: str = "catboost",
+        schedule: GradientSchedule | None = None,
+        mask: RowMask | None = None,
+        temperature: float = 1.0,
+        shrink: float | None = None,
+        structure_noise: float = 0.1,
+        prior: Any = "auto",
+        n_estimators: int = 500,
+        learning_rate: float | None = None,
+        depth: int = 6,
+        min_samples_leaf: int = 20,
+        n_chains: int = 1,
+        cat_features: Sequence[Any] | None = None,
+        early_stopping_rounds: int | None = None,
+        validation_fraction: float | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+        random_state: int | np.random.RandomState | None = 0,
+        booster_params: dict[str, Any] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.booster = booster
+        self.schedule = schedule
+        self.mask = mask
+        self.temperature = temperature
+        self.shrink = shrink
+        self.structure_noise = structure_noise
+        self.prior = prior
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.depth = depth
+        self.min_samples_leaf = min_samples_leaf
+        self.n_chains = n_chains
+        self.cat_features = cat_features
+        self.early_stopping_rounds = early_stopping_rounds
+        self.validation_fraction = validation_fraction
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+        self.booster_params = booster_params
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.non_deterministic = False
+        return tags
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Give the settings.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Also those of schedule, mask, loss and prior, as ``schedule__length`` and the like.
+
+        Returns
+        -------
+        dict
+            Settings by name.
+        """
+        params = super().get_params(deep=False)
+        if deep:
+            for name, value in list(params.items()):
+                if is_dataclass(value) and not isinstance(value, type):
+                    params |= {f"{name}__{part.name}": getattr(value, part.name) for part in fields(value)}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings.
+
+        Parameters
+        ----------
+        **params : dict
+            Settings; ``schedule__length=50`` replaces the schedule by one of that length.
+
+        Returns
+        -------
+        Self
+            This estimator.
+        """
+        whole = {name: value for name, value in params.items() if "__" not in name}
+        super().set_params(**whole)
+        parts: dict[str, dict[str, Any]] = {}
+        for name, value in params.items():
+            if "__" in name:
+                outer, inner = name.split("__", 1)
+                parts.setdefault(outer, {})[inner] = value
+        for outer, changes in parts.items():
+            held = getattr(self, outer, None)
+            known = {part.name for part in fields(held)} if is_dataclass(held) else set()
+            if not changes.keys() <= known:
+                raise ValueError(f"{outer} has the settings {sorted(known)}, got {sorted(changes)}")
+            setattr(self, outer, replace(held, **changes))  # type: ignore[type-var]
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_virtual"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "models_" in state:
+            self._virtual = self._ensembles()
+
+    @property
+    def _trainer(self) -> Any:
+        return import_module(f"boostplugins.{self.booster}.training")
+
+    def _check_settings(self) -> dict[str, Any]:
+        """Check everything that needs no data; give the chain's settings."""
+        check_option("booster", self.booster, ("catboost", "lightgbm"))
+        check_integer("n_estimators", self.n_estimators, 1)
+        if self.learning_rate is not None:
+            check_real("learning_rate", self.learning_rate, 0.0, 1.0, closed="right")
+        check_integer("depth", self.depth, 1)
+        if self.booster == "catboost" and self.depth > 16:
+            raise ValueError(f"depth must be at most 16 with CatBoost, got {self.depth}")
+        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        check_integer("n_chains", self.n_chains, 1)
+        if self.temperature != math.inf:
+            check_real(
+                "temperature", self.temperature, 0.0, closed="neither", remedy="math.inf means no noise"
+            )
+        if self.shrink is not None:
+            check_real("shrink", self.shrink, 0.0)
+        check_real("structure_noise", self.structure_noise, 0.0)
+        if not (self.prior is None or hasattr(self.prior, "fit") or isinstance(self.prior, str)):
+            raise TypeError(f"prior must be a RandomPrior, 'auto' or None, got {self.prior!r}")
+        if isinstance(self.prior, str):
+            check_option("prior", self.prior, ("auto",))
+        if self.validation_fraction is not None:
+            check_real("validation_fraction", self.validation_fraction, 0.0, 1.0, closed="neither")
+        length = max(self.n_estimators // 10, 1)
+        schedule = CosineCycle(length=length) if self.schedule is None else self.schedule
+        if self.early_stopping_rounds is not None:
+            check_integer("early_stopping_rounds", self.early_stopping_rounds, 1)
+            cycle = getattr(schedule, "length", 1)
+            if self.early_stopping_rounds < cycle:
+                raise ValueError(
+                    f"early_stopping_rounds must be at least a cycle ({cycle}), since the score falls and "
+                    f"rises within each, got {self.early_stopping_rounds}"
+                )
+        return {
+            "schedule": schedule,
+            "mask": NoMask() if self.mask is None else self.mask,
+            "temperature": float(self.temperature),
+            "structure_noise": float(self.structure_noise),
+            "shrink_to": "start",
+            "noise": "none" if self.temperature == math.inf else "objective",
+        }
+
+    def _train(
+        self,
+        X: Any,
+        y: np.ndarray,
+        loss: Loss,
+        weight: np.ndarray | None,
+        eval_set: tuple[Any, np.ndarray, np.ndarray | None] | None,
+        callbacks: Sequence[Any],
+        settings: dict[str, Any],
+        stratify: bool,
+    ) -> None:
+        seed = _seed(self.random_state)
+        if eval_set is None and self.validation_fraction is not None and len(y) > 1:
+            rows = np.arange(len(y))
+            used, held = train_test_split(
+                rows,
+                test_size=self.validation_fraction,
+                random_state=seed % 2**32,
+                stratify=y if stratify and min(np.bincount(y.astype(int))) > 1 else None,
+            )
+            eval_set = (_take(X, held), y[held], None if weight is None else weight[held])
+            X, y, weight = _take(X, used), y[used], None if weight is None else weight[used]
+        if self.early_stopping_rounds is not None and eval_set is None:
+            raise ValueError(
+                "early_stopping_rounds needs held-out rows; pass validation_fraction or eval_set"
+            )
+        self.models_: list[Any] = []
+        self._virtual: list[VirtualEnsemble] = []
+        self.constant_ = loss.ready(y, weight).start(y, weight)
+        self.loss_ = loss.ready(y, weight)
+        if _nothing_to_split(X) or (y == y[0]).all():
+            what = "the target does not vary" if (y == y[0]).all() and len(y) > 1 else "no feature varies"
+            warnings.warn(
+                f"{what} over the training rows: the model is the loss's best constant",
+                UserWarning,
+                stacklevel=3,
+            )
+            if isinstance(self.loss_, SquaredError):
+                spread = float(np.average((y - self.constant_[0]) ** 2, weights=weight))
+                self.loss_ = self.loss_.with_noise_variance(max(spread, float(np.finfo(np.float32).tiny)))
+            return
+        if isinstance(self.loss_, SquaredError) and self.loss_.noise_variance is None:
+            estimate = import_module(f"boostplugins.{self.booster}.noise_variance").of_rows
+            self.loss_ = self.loss_.with_noise_variance(estimate(X, y, weight, self.categorical_features_))
+        prior = self._fit_prior(X, y, weight)
+        step = self.learning_rate
+        if step is None:
+            step = _CLASS_STEP if loss.classification else _MEAN_STEP
+        shrink = self.shrink
+        if shrink is None:
+            prior_rows = _CLASS_PRIOR_ROWS if loss.classification else _MEAN_PRIOR_ROWS
+            shrink = min(prior_rows / len(y), _MOST_SHRINK)
+        for chain in range(self.n_chains):
+            model = self._trainer.train(
+                loss=self.loss_,
+                prior=None if prior is None else replace(prior, random_state=prior.random_state + chain),
+                shrink=shrink,
+                random_state=(seed + chain * _SEED_STRIDE) % 2**63,
+                X=X,
+                y=y,
+                sample_weight=weight,
+                categorical=self.categorical_features_,
+                eval_set=eval_set,
+                n_estimators=self.n_estimators,
+                learning_rate=step,
+                depth=self.depth,
+                min_samples_leaf=max(1, min(self.min_samples_leaf, len(y) // _LEAVES_AT_LEAST)),
+                early_stopping_rounds=self.early_stopping_rounds,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+                callbacks=callbacks,
+                booster_params=dict(self.booster_params or {}),
+                **settings,
+            )
+            self.models_.append(model)
+        self._virtual = self._ensembles()
+        self.loss_ = self._virtual[0].loss
+
+    def _fit_prior(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
+        prior = self.prior
+        if isinstance(prior, str):
+            prior = None if len(self.categorical_features_) or self.temperature == math.inf else RandomPrior()
+        if prior is None:
+            return None
+        if len(self.categorical_features_):
+            raise ValueError("prior must be None with categorical features; encode them as numbers first")
+        return prior.fit(np.asarray(X, dtype=np.float64)).in_units(self.loss_.prior_units(y, weight))
+
+    def _ensembles(self) -> list[VirtualEnsemble]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # said once, by `fit`
+            return [VirtualEnsemble(self._trainer.reader(model)) for model in self.models_]
+
+    @property
+    def n_members_(self) -> int:
+        """Members of the ensemble, over all chains."""
+        check_is_fitted(self, "models_")
+        return sum(len(ensemble.ends) for ensemble in self._virtual) or 1
+
+    @property
+    def n_iterations_(self) -> int:
+        """Iterations of the first chain, fewer than `n_estimators` after early stopping."""
+        check_is_fitted(self, "models_")
+        return self._trainer.reader(self.models_[0]).n_iterations if self.models_ else 0
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator: the boosters' own formats and JSON, no executable code.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write; it is replaced as a whole or not at all.
+        """
+        check_is_fitted(self, "models_")
+        state = {
+            "constant": self.constant_.tolist(),
+            "loss": self.loss_.to_dict(),
+            "categorical": self.categorical_features_,
+            "n_features": self.n_features_in_,
+            "names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
+            "booster": self.booster,
+        }
+        if hasattr(self, "classes_"):
+            state |= {"classes": self.classes_.tolist(), "class_type": self.classes_.dtype.str}
+        parts = [self._trainer.dump(model) for model in self.models_]
+        write_archive(path, type(self).__name__, state, parts)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a fitted estimator.
+
+        Parameters
+        ----------
+        path : str or Path
+            File that `save` wrote.
+
+        Returns
+        -------
+        Self
+            An estimator that predicts; settings of training are at their defaults.
+
+        Raises
+        ------
+        ValueError
+            For a file that is no saved model, or another estimator's.
+        """
+        state, parts = read_archive(path, cls.__name__)
+        model = cls(booster=state["booster"])
+        model.constant_ = np.array(state["constant"])
+        model.loss_ = loss_from_dict(state["loss"])
+        model.categorical_features_ = list(state["categorical"])
+        model.n_features_in_ = int(state["n_features"])
+        if state["names"]:
+            model.feature_names_in_ = np.array(state["names"], dtype=object)
+        if "classes" in state:
+            kind = state["class_type"]
+            model.classes_ = np.array(state["classes"], dtype=object if kind == "|O" else kind)
+        model.models_ = [model._trainer.restore(part) for part in parts]
+        model._virtual = model._ensembles()
+        return model
+
+    def members(self, X: Any) -> np.ndarray:
+        """Read the raw scores of every member of every chain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_members, n_outputs)
+            Raw scores.
+        """
+        check_is_fitted(self, "models_")
+        X = predict_frame(self, X, self.categorical_features_)
+        if not self.models_:
+            return np.broadcast_to(self.constant_, (len(X), 1, len(self.constant_))).copy()
+        return np.concatenate([ensemble.members(X) for ensemble in self._virtual], axis=1)
+
+    def predict_uncertainty(self, X: Any) -> Uncertainty:
+        """Split the uncertainty of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Uncertainty
+            Knowledge, data and total: variances in squared units of the target (regression) or nats
+            (classification).
+        """
+        return self.loss_.uncertainty(self.members(X))
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        return check_integer("random_state", random_state, 0)
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise TypeError(f"random_state must be an integer >= 0, a generator or None, got {random_state!r}")
+
+
+def labels_of(y: Any, n: int | None) -> np.ndarray:
+    if y is None:
+        raise ValueError("y must be given, got None; requires y to be passed, but the target y is None")
+    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        if not hasattr(y, "columns"):
+            from sklearn.exceptions import DataConversionWarning
+
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; its one column is used",
+                DataConversionWarning,
+                stacklevel=4,
+            )
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"y must have shape (n_samples,), got {values.shape}")
+    if n is not None and len(values) != n:
+        raise ValueError(
+            f"X and y must have the same number of rows (inconsistent), got {n} and {len(values)}"
+        )
+    if values.dtype.kind in "fc" and not np.isfinite(values).all():
+        raise ValueError("y must be finite, got NaN or infinity; drop such rows")
+    return values
+
+
+def _take(X: Any, rows: np.ndarray) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _nothing_to_split(X: Any) -> bool:
+    values = X.to_numpy(dtype=object) if hasattr(X, "to_numpy") else X
+    if len(values) < 2:
+        return True
+    first = values[:1]
+    same = (values == first) | ((values != values) & (first != first))
+    return bool(same.all())

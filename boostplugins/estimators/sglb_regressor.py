@@ -1,0 +1,195 @@
+"""SGLBRegressor: a regressor that samples its posterior."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from boostplugins._validation import check_target, check_weight
+from boostplugins.estimators._frames import fit_frame, predict_frame
+from boostplugins.estimators._sglb_base import SGLBBase, labels_of
+from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
+from boostplugins.losses import NormalLikelihood, SquaredError, get_loss
+from boostplugins.uncertainty import Uncertainty
+
+if TYPE_CHECKING:
+    from boostplugins.predictive import Predictive
+
+
+class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
+    """Regressor that samples its posterior by (cyclical) stochastic gradient Langevin boosting.
+
+    Parameters
+    ----------
+    loss : str or Loss, optional
+        "squared_error" (default; one noise variance, estimated on held-out rows if not given) or
+        "normal" (mean and standard deviation of each row).
+    booster : {"catboost", "lightgbm"}, default="catboost"
+        Who grows the trees.
+    schedule : GradientSchedule, optional
+        Gradient schedule; ten cosine cycles over the run by default. `Constant` for plain SGLB.
+    mask : RowMask, optional
+        `BernoulliMask` for bootstrap exploration; every row by default.
+    temperature : float, default=1.0
+        Inverse temperature: 1 samples the posterior, larger is colder, ``math.inf`` is no noise.
+        Steer the fit by learning rate, depth and leaf size rather than by this: colder chains score
+        better in the domain and know less beyond it.
+    shrink : float, optional
+        Rate at which the model is shrunk to its start, a Gaussian prior on leaf values. By default
+        the prior is worth 400 rows: 400 / n_samples, at most 0.5.
+    structure_noise : float, default=0.1
+        Factor of the noise that the choice of splits sees; leaves keep the whole noise.
+    prior : RandomPrior, "auto" or None, default="auto"
+        Random function added to the raw scores of each cycle, zero on the training rows, so that
+        members differ where there are no data. "auto": `RandomPrior` where all features are numbers
+        and the chain has noise.
+    n_estimators : int, default=500
+        Iterations of a chain.
+    learning_rate : float, optional
+        Step of the chain, in (0, 1]; 0.02 by default.
+    depth : int, default=6
+        Depth of the trees.
+    min_samples_leaf : int, default=20
+        Least rows of a leaf; at most a tenth of the rows.
+    n_chains : int, default=1
+        Independent chains; their members are pooled.
+    cat_features : sequence of int or str, optional
+        Categorical columns besides those whose type says so.
+    early_stopping_rounds : int, optional
+        Stop after so many iterations, at least a cycle, without a better log score on held-out rows.
+    validation_fraction : float, optional
+        Share of the training rows to hold out.
+    n_jobs : int, optional
+        Threads; all by default. Results do not depend on it.
+    verbose : bool or int, default=False
+        Show progress, every so many iterations.
+    random_state : int, RandomState or None, default=0
+        Seed; an integer gives the same model anywhere.
+    booster_params : dict, optional
+        Further parameters of the booster.
+
+    Attributes
+    ----------
+    models_ : list
+        The boosters' own models, one a chain.
+    loss_ : Loss
+        Loss with the settings taken from the data, such as the noise variance.
+    n_features_in_ : int
+        Number of features.
+    categorical_features_ : list of int
+        Numbers of the categorical columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from boostplugins import SGLBRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SGLBRegressor(n_estimators=100, depth=4).fit(X, y)
+    >>> model.predict_interval(X, coverage=0.9).shape
+    (442, 2)
+    """
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eval_set: tuple[Any, Any] | None = None,
+        callbacks: Sequence[Any] = (),
+    ) -> Self:
+        """Train the chains.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; NaN stands for missing numbers.
+        y : array-like of shape (n_samples,)
+            Finite responses.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+        eval_set : tuple of (X, y), optional
+            Held-out rows for early stopping.
+        callbacks : sequence, default=()
+            User callbacks; their exceptions keep their type.
+
+        Returns
+        -------
+        SGLBRegressor
+            This estimator.
+        """
+        settings = self._check_settings()
+        loss = SquaredError() if self.loss is None else get_loss(self.loss)
+        if loss.classification:
+            raise ValueError(f"loss must be a regression loss, got {loss.name!r}; use SGLBClassifier")
+        frame, categorical = fit_frame(self, X, self.cat_features)
+        target = check_target(labels_of(y, len(frame)))
+        weight = check_weight(sample_weight, len(target))
+        self.categorical_features_ = categorical
+        held_out = None
+        if eval_set is not None:
+            held_frame = predict_frame(self, eval_set[0], categorical)
+            held_out = (held_frame, check_target(eval_set[1], "y of eval_set"), None)
+        self._train(frame, target, loss, weight, held_out, callbacks, settings, stratify=False)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the mean response.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Mean over the members, in units of the target.
+        """
+        members = self.members(X)
+        return self.loss_.response(members).mean(axis=1)
+
+    def predict_uncertainty(self, X: Any) -> Uncertainty:
+        """Split the predictive variance of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Uncertainty
+            Knowledge, data and total variances in squared units of the target.
+        """
+        return self.loss_.uncertainty(self.members(X))
+
+    def predict_dist(self, X: Any) -> Predictive:
+        """Predict the whole distribution of the response.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Predictive
+            A mixture of Normals, one a member.
+        """
+        from boostplugins.families import Normal
+        from boostplugins.predictive import Predictive
+
+        members = self.members(X)
+        if isinstance(self.loss_, NormalLikelihood):
+            theta = np.stack([members[..., 0], np.exp(self.loss_.log_sigma(members))], axis=-1)
+        elif isinstance(self.loss_, SquaredError):
+            sigma = math.sqrt(self.loss_.noise_variance or 0.0)
+            theta = np.stack([members[..., 0], np.full(members.shape[:2], sigma)], axis=-1)
+        else:
+            raise AttributeError(f"the {self.loss_.name} loss has no predictive distribution")
+        return Predictive(Normal(), theta)
