@@ -137,6 +137,8 @@ class CyclicalSGLB:
             )
         self.prior = prior
         self.random_state = check_integer("random_state", random_state, 0)
+        if self.random_state >= 2**64:
+            raise ValueError(f"random_state must be below 2**64, got {random_state}")
         self.start: tuple[float, ...] | None = None
         for name, value, methods in (
             ("schedule", self.schedule, ("scale", "exploring", "cycle", "member_ends")),
@@ -154,7 +156,12 @@ class CyclicalSGLB:
         )
 
     def __eq__(self, other: object) -> bool:
-        return other is self or (type(other) is type(self) and vars(other) == vars(self))
+        if other is self or not isinstance(other, CyclicalSGLB):
+            return other is self
+        mine, theirs = dict(vars(self)), dict(vars(other))
+        for settings in (mine, theirs):  # a prior holds arrays: compare what it was made of
+            settings["prior"] = None if settings["prior"] is None else settings["prior"].to_dict()
+        return mine == theirs
 
     def __hash__(self) -> int:
         return hash(repr(self))

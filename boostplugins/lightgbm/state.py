@@ -77,6 +77,8 @@ class TrainingState:
         self._curvature = np.ones(shape, dtype=np.float32)
         if len(self.weight):
             self._curvature[:] = self.weight
+        # The same 64 bits as a signed number, which is how compiled code takes integers.
+        self._seed = chain.random_state - 2**64 * (chain.random_state >= 2**63)
         self._newton = chain.leaves == "newton"
         # The compiled pass knows the range of a Normal likelihood, CatBoost's row by row does not.
         self._kernel = NORMAL if type(self.loss) is NormalLikelihood else self.loss.kernel
@@ -102,7 +104,8 @@ class TrainingState:
             chain.noise != "none" and chain.temperature != math.inf,
             chain.shrink * self.learning_rate * steps,
             _has_categories(data),
-            bool(booster.valid_sets),
+            # The scikit-learn interface names a metric, in a list, whether or not there are sets to score.
+            bool(booster.valid_sets) or isinstance(find(params, "metric"), str),
         )
         if chain.shrink * self.learning_rate >= 1.0:
             raise ValueError(
@@ -231,7 +234,7 @@ class TrainingState:
             sigma=self._sigma,
             scale=self.scale(self.iteration),
             factor=-1.0 / self.scale(self.iteration + 1),
-            seed=self.chain.random_state,
+            seed=self._seed,
             iteration=self.iteration,
             stream=int(stream),
             first_row=self.first_row,
@@ -292,7 +295,9 @@ class TrainingState:
         if step.size > 0:
             spread = self.loss.noise_scale(raw)
             for k in range(raw.shape[1]):
-                zeta = normals(step.seed, step.iteration, step.stream, self.n_rows, step.first_row, k)
+                zeta = normals(
+                    self.chain.random_state, step.iteration, step.stream, self.n_rows, step.first_row, k
+                )
                 d[:, k] += (np.sqrt(weight) * step.size * spread)[:, k] * zeta
         self._out[:] = step.factor * d.T
 

@@ -313,6 +313,21 @@ def test_bad_temperatures(temperature):
         CyclicalSGLB("regression", temperature=temperature)
 
 
+def test_seeds_of_64_bits():
+    X, y = regression(60)
+    with pytest.raises(ValueError, match=r"below 2\*\*64"):
+        CyclicalSGLB("regression", random_state=2**64)
+
+    class Plain(SquaredError):
+        kernel = None
+
+    for seed in (2**63 + 5, 2**64 - 1):
+        compiled, plain_ = (
+            train(CyclicalSGLB(loss(1.0), random_state=seed), X, y, 3) for loss in (SquaredError, Plain)
+        )
+        np.testing.assert_allclose(compiled.predict(X), plain_.predict(X), rtol=1e-5)
+
+
 def test_settings_of_the_wrong_kind():
     for options in ({"schedule": CosineCycle}, {"mask": 0.5}):
         with pytest.raises(TypeError, match="must be an instance"):
@@ -418,6 +433,18 @@ def test_b11_everything_pickles_and_copies():
     classifier.fit(X, labels, callbacks=[chain.callback()])
     again = pickle.loads(pickle.dumps(classifier))
     np.testing.assert_array_equal(again.predict(X, raw_score=True), classifier.predict(X, raw_score=True))
+
+
+def test_b11_a_prior_function_is_equal_after_pickling():
+    from boostplugins.priors import RandomPrior
+
+    X, y = regression(60)
+    chain = CyclicalSGLB(SquaredError(1.0), prior=RandomPrior(scale=0.5).fit(X))
+    first, second = (pickle.loads(pickle.dumps(chain)) for _ in range(2))
+    assert first == second == chain != CyclicalSGLB(SquaredError(1.0))
+    data = lgb.Dataset(X, y, free_raw_data=False)
+    params = {"objective": first} | QUIET | chain.lightgbm_params()
+    assert lgb.train(params, data, 3, callbacks=[second.callback()]).num_trees() == 3
 
 
 @pytest.mark.slow

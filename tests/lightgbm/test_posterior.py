@@ -50,7 +50,9 @@ def test_conjugate_normal(shrink, temperature, leaf_noise):
 def test_weights_are_repeated_rows():
     # Ten rows of weight 3 have the posterior of thirty rows; error as above.
     y = np.concatenate([np.linspace(2, 4, 10), np.linspace(4, 6, 10)])
-    found = states(CyclicalSGLB(SquaredError(1.0), random_state=5), y, 3200, np.full(20, 3.0))[:, 200:]
+    found = states(
+        CyclicalSGLB(SquaredError(1.0), leaf_noise="shared", random_state=5), y, 3200, np.full(20, 3.0)
+    )[:, 200:]
     variance = 2 * STEP / 30 / (1 - (1 - STEP) ** 2)
     assert found.var(axis=1).mean() == pytest.approx(variance, rel=0.25)
 
@@ -60,6 +62,6 @@ def test_logistic_posterior():
     # 1 / (n p (1 - p)). The step is small (e p (1 - p) = 0.024), states correlate over 80 iterations,
     # 6000 states of two leaves hold about 150: standard error 0.12 of the variance, four of them allowed.
     y = np.tile(np.repeat([1.0, 0.0], [120, 80]), 2)
-    found = states(CyclicalSGLB(Logistic(), random_state=6), y, 6300)[:, 300:]
+    found = states(CyclicalSGLB(Logistic(), leaf_noise="shared", random_state=6), y, 6300)[:, 300:]
     assert found.var(axis=1).mean() == pytest.approx(1 / (200 * 0.24), rel=0.48)
     assert found.mean() == pytest.approx(np.log(1.5), abs=0.1)
