@@ -127,7 +127,7 @@ TASKS = [
 
 
 def run_task(python, what, kind, m):
-    threads = {name: "1" for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     threads["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     command = [python, __file__, what, kind, str(m)]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **threads}, check=False)
@@ -147,13 +147,14 @@ def main():
 
     versions = f"numpy {np.__version__}, numba {__import__('numba').__version__}"
     if peers:
-        code = "import importlib.metadata as m; print('stochtree', m.version('stochtree'), 'bartz', m.version('bartz'))"
+        code = (
+            "from importlib.metadata import version as v; print(*((n, v(n)) for n in ('stochtree', 'bartz')))"
+        )
         versions += ", " + subprocess.check_output([peers, "-c", code], text=True).strip()
     out(f"{versions}; Python {platform.python_version()}, {platform.machine()}, one thread, CPU seconds")
     out("n = 10 000, p = 10, 250 + 1000 iterations; a busy machine shared with other work")
-    out(
-        f"{'':34}{'trees':>6}{'fit':>8}{'predict 10k':>13}{'RMSE f':>8}{'score':>8}{'RSS MB':>8}{'first call':>12}"
-    )
+    heads = f"{'':34}{'trees':>6}{'fit':>8}{'predict 10k':>13}{'RMSE f':>8}{'score':>8}"
+    out(heads + f"{'RSS MB':>8}{'first call':>12}")
     for name, what, kind, m in TASKS:
         if what != "ours" and not peers:
             continue

@@ -88,9 +88,8 @@ def simulate(design, replicates, out):
             if name == "HBART":
                 gammas.append(np.quantile(model.posterior_draws()["gamma"][0], [0.05, 0.5, 0.95], axis=0))
     out(f"\n{design}: n = {n}, {replicates} replicates; means (standard error)")
-    out(
-        f"{'':18}{'RMSE f':>14}{'coverage .90':>20}{'low/high third':>16}{'interval score':>18}{'fit CPU s':>11}"
-    )
+    heads = f"{'':18}{'RMSE f':>14}{'coverage .90':>20}{'low/high third':>16}"
+    out(heads + f"{'interval score':>18}{'fit CPU s':>11}")
     for name, rows in found.items():
         rows = np.array(rows)
         m, se = rows.mean(axis=0), rows.std(axis=0, ddof=1) / np.sqrt(len(rows))
@@ -106,7 +105,7 @@ def simulate(design, replicates, out):
     for j, true in enumerate(truth or []):
         low, middle, high = gammas[:, :, j].T
         out(
-            f"  gamma {j + 1}: median {middle.mean():.4f}, 90 % interval of mean width {(high - low).mean():.4f} "
+            f"  gamma {j + 1}: median {middle.mean():.4f}, 90 % interval {(high - low).mean():.4f} wide, "
             f"holds {true:g} in {int(((low < true) & (true < high)).sum())} of {len(middle)}"
         )
 

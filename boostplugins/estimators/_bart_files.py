@@ -86,7 +86,8 @@ class SavedTrees:
             For a file that is no saved model of this class.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
+            # Read whole: NumPy leaves a file open where it finds no archive in it.
+            with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             head = json.loads(arrays["head"].tobytes().decode())
             version, kind = head["format"], head["kind"]

@@ -17,6 +17,25 @@ from boostplugins.uncertainty import Uncertainty
 _LARGEST_MIXTURE = 20_000_000
 
 
+def mean_over_draws(values: np.ndarray) -> np.ndarray:
+    """Average over the first axis, draw by draw: NumPy's own order of additions depends on the shape.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_draws, n)
+        Values.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Means.
+    """
+    total = np.zeros(values.shape[1])
+    for draw in values:
+        total += draw
+    return total / len(values)
+
+
 class PosteriorResults:
     """Draws, their parameters and what the trees use: shared by regressors and the classifier."""
 
@@ -96,7 +115,7 @@ class RegressionResults(PosteriorResults):
         ndarray of shape (n_samples,)
             Means; memory does not grow with rows times draws.
         """
-        blocks = [mean.mean(axis=0) for _, mean, _ in self._blocks(X, variance=False)]
+        blocks = [mean_over_draws(mean) for _, mean, _ in self._blocks(X, variance=False)]
         return self._centre + self._scale * np.concatenate(blocks)
 
     def predict_dist(self, X: Any) -> Predictive:

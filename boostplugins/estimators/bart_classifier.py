@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from boostplugins._validation import check_real
 from boostplugins.estimators._bart_base import BayesianTrees
 from boostplugins.estimators._bart_files import SavedTrees
-from boostplugins.estimators._bart_results import PosteriorResults
+from boostplugins.estimators._bart_results import PosteriorResults, mean_over_draws
 from boostplugins.hbart.bins import Bins
 from boostplugins.hbart.chains import Problem
 from boostplugins.uncertainty import Uncertainty
@@ -188,7 +188,7 @@ class BARTClassifier(PosteriorResults, SavedTrees, ClassifierMixin, BayesianTree
             Probabilities of the classes in the order of `classes_`.
         """
         both = [
-            [ndtr(sign * (self._offset + f)).mean(axis=0) for sign in (-1.0, 1.0)]
+            [mean_over_draws(ndtr(sign * (self._offset + f))) for sign in (-1.0, 1.0)]
             for _, f, _ in self._blocks(X, variance=False)
         ]
         return np.concatenate([np.stack(pair, axis=1) for pair in both])

@@ -16,7 +16,7 @@ from boostplugins.hbart.compiling import inner, kernel
 from boostplugins.hbart.passes import shift_four, shift_many
 from boostplugins.hbart.sampler import Record
 
-_BLOCK_VALUES = 2_000_000  # draws times rows that prediction holds at a time
+_BLOCK_VALUES = 500_000  # draws times rows that prediction holds at a time
 
 
 @dataclass(frozen=True)
