@@ -35,15 +35,60 @@ SETTING = {
 }
 # Published NLL and RMSE (WGBoost's table 1, which reprints the originals).
 PUBLISHED = {
-    "boston": {"NGBoost": (2.43, 2.94), "MC dropout": (2.46, 2.97), "deep ensembles": (2.41, 3.28), "WGBoost": (2.47, 2.78)},
-    "concrete": {"NGBoost": (3.04, 5.06), "MC dropout": (3.04, 5.23), "deep ensembles": (3.06, 6.03), "WGBoost": (2.83, 4.15)},
-    "energy": {"NGBoost": (0.60, 0.46), "MC dropout": (1.99, 1.66), "deep ensembles": (1.38, 2.09), "WGBoost": (0.53, 0.42)},
-    "kin8nm": {"NGBoost": (-0.49, 0.16), "MC dropout": (-0.95, 0.10), "deep ensembles": (-1.20, 0.09), "WGBoost": (-0.44, 0.15)},
-    "naval": {"NGBoost": (-5.34, 0.00), "MC dropout": (-3.80, 0.01), "deep ensembles": (-5.63, 0.00), "WGBoost": (-5.47, 0.00)},
-    "power": {"NGBoost": (2.79, 3.79), "MC dropout": (2.80, 4.02), "deep ensembles": (2.79, 4.11), "WGBoost": (2.60, 3.19)},
-    "protein": {"NGBoost": (2.81, 4.33), "MC dropout": (2.89, 4.36), "deep ensembles": (2.83, 4.71), "WGBoost": (2.70, 4.09)},
-    "wine_red": {"NGBoost": (0.91, 0.63), "MC dropout": (0.93, 0.62), "deep ensembles": (0.94, 0.64), "WGBoost": (0.95, 0.61)},
-    "yacht": {"NGBoost": (0.20, 0.50), "MC dropout": (1.55, 1.11), "deep ensembles": (1.18, 1.58), "WGBoost": (0.16, 0.48)},
+    "boston": {
+        "NGBoost": (2.43, 2.94),
+        "MC dropout": (2.46, 2.97),
+        "deep ensembles": (2.41, 3.28),
+        "WGBoost": (2.47, 2.78),
+    },
+    "concrete": {
+        "NGBoost": (3.04, 5.06),
+        "MC dropout": (3.04, 5.23),
+        "deep ensembles": (3.06, 6.03),
+        "WGBoost": (2.83, 4.15),
+    },
+    "energy": {
+        "NGBoost": (0.60, 0.46),
+        "MC dropout": (1.99, 1.66),
+        "deep ensembles": (1.38, 2.09),
+        "WGBoost": (0.53, 0.42),
+    },
+    "kin8nm": {
+        "NGBoost": (-0.49, 0.16),
+        "MC dropout": (-0.95, 0.10),
+        "deep ensembles": (-1.20, 0.09),
+        "WGBoost": (-0.44, 0.15),
+    },
+    "naval": {
+        "NGBoost": (-5.34, 0.00),
+        "MC dropout": (-3.80, 0.01),
+        "deep ensembles": (-5.63, 0.00),
+        "WGBoost": (-5.47, 0.00),
+    },
+    "power": {
+        "NGBoost": (2.79, 3.79),
+        "MC dropout": (2.80, 4.02),
+        "deep ensembles": (2.79, 4.11),
+        "WGBoost": (2.60, 3.19),
+    },
+    "protein": {
+        "NGBoost": (2.81, 4.33),
+        "MC dropout": (2.89, 4.36),
+        "deep ensembles": (2.83, 4.71),
+        "WGBoost": (2.70, 4.09),
+    },
+    "wine_red": {
+        "NGBoost": (0.91, 0.63),
+        "MC dropout": (0.93, 0.62),
+        "deep ensembles": (0.94, 0.64),
+        "WGBoost": (0.95, 0.61),
+    },
+    "yacht": {
+        "NGBoost": (0.20, 0.50),
+        "MC dropout": (1.55, 1.11),
+        "deep ensembles": (1.18, 1.58),
+        "WGBoost": (0.16, 0.48),
+    },
 }
 SPLITS = {"protein": 5, "kin8nm": 5, "naval": 5, "power": 5}
 
@@ -57,7 +102,9 @@ def run(name: str, booster: str, splits: int) -> dict[str, object]:
     for number, (train, test) in enumerate(pbp_splits(len(y), SPLITS.get(name, 20))):
         if number == splits:
             break
-        model = DistributionalRegressor(booster=booster, random_state=number, **SETTING).fit(X[train], y[train])
+        model = DistributionalRegressor(booster=booster, random_state=number, **SETTING).fit(
+            X[train], y[train]
+        )
         dist = model.predict_dist(X[test])
         error = dist.mean() - y[test]
         scores.append((-dist.log_pdf(y[test]).mean(), dist.crps(y[test]).mean(), np.sqrt((error**2).mean())))
@@ -104,7 +151,9 @@ def table(rows: list[dict[str, object]]) -> str:
         lines.append(
             f"{row['data']:9s} {row['booster']:9s} {row['splits']:6d} {row['nll']:8.3f} {row['nll_se']:6.3f} "
             f"{row['crps']:8.4g} {row['rmse']:8.4g} {row['cov90']:6.3f} {row['rounds']:6.0f} {row['cpu_seconds']:7.1f} | "
-            + "  ".join(f"{known[who][0]:7.2f}" for who in ("NGBoost", "MC dropout", "deep ensembles", "WGBoost"))
+            + "  ".join(
+                f"{known[who][0]:7.2f}" for who in ("NGBoost", "MC dropout", "deep ensembles", "WGBoost")
+            )
         )
     lines.append("")
     for booster in dict.fromkeys(str(row["booster"]) for row in rows):
@@ -119,7 +168,11 @@ def main() -> None:
     """Run and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--booster", nargs="+", default=["lightgbm", "catboost"])
-    parser.add_argument("--data", nargs="+", default=["yacht", "energy", "boston", "concrete", "wine_red", "power", "kin8nm", "naval", "protein"])
+    parser.add_argument(
+        "--data",
+        nargs="+",
+        default=["yacht", "energy", "boston", "concrete", "wine_red", "power", "kin8nm", "naval", "protein"],
+    )
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()

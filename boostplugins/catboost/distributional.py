@@ -30,6 +30,7 @@ from boostplugins.predictive import Predictive
 _KEY = "boostplugins_distributional"
 # Row numbers travel as float32 targets, exact up to here.
 _MOST_ROWS = 2**24
+_WORST = 1e100  # score of an impossible row, which CatBoost could not print as infinity
 _ONE_HOT = 255  # CatBoost's own limit on the CPU
 
 
@@ -469,7 +470,7 @@ class _Watch:
             self.raw[:, 0] += offset
         self.last = np.zeros(len(y))
         self.trees = -1
-        self.value = np.inf
+        self.value = _WORST
         self.history: list[float] = []
 
     def score(self, approx: np.ndarray, trees: int, name: str) -> float:
@@ -479,13 +480,12 @@ class _Watch:
         self.trees = trees
         self.raw[:, trees % turns] += approx - self.last
         self.last = approx.copy()
-        if trees % turns == turns - 1 or not np.isfinite(self.value):  # once a round
+        if trees % turns == turns - 1:  # once a round; before the first, no tree may be the best
             family = self.steps.family
             theta = family.theta(np.clip(self.raw, self.steps.low, self.steps.high))
             score = METRICS[name](family, self.y, theta)
-            self.value = float(np.average(np.minimum(score, 1e100), weights=self.weight))
-            if trees % turns == turns - 1:
-                self.history.append(self.value)
+            self.value = float(np.average(np.minimum(score, _WORST), weights=self.weight))
+            self.history.append(self.value)
         return self.value
 
 

@@ -390,7 +390,7 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
                 axis=1,
             )
             means, data = self.family_.mean(theta), self.family_.var(theta).mean(axis=1)
-            shares.append(np.minimum(means.var(axis=1) / data, 1.0))
+            shares.append(np.minimum(means.var(axis=1) / data, 0.5 * factor**2))
         square = factor**2 - 2.0 * float(np.mean(np.concatenate(shares)))
         return float(np.sqrt(max(square, 0.25 * factor**2)))
 

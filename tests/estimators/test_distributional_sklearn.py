@@ -7,12 +7,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from boostplugins import DistributionalRegressor
 
-_WHY = "boosters cut features into bins by counting rows, and break ties by the order of sums"
-
-
-def _expected(estimator):
-    return {"check_sample_weight_equivalence_on_dense_data": _WHY}
-
 
 @pytest.mark.filterwarnings("ignore:no feature varies")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -20,8 +14,7 @@ def _expected(estimator):
     [
         DistributionalRegressor(n_estimators=20, learning_rate=0.3),
         DistributionalRegressor(n_estimators=20, learning_rate=0.3, booster="catboost"),
-    ],
-    expected_failed_checks=_expected,
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -1,0 +1,368 @@
+"""Distributional boosting: time, memory and scores on a Normal and a Gamma problem.
+
+Each method runs in a process of its own, one thread, 300 rounds of depth 3 at rate 0.05, at least
+20 rows a leaf, no early stopping; times are CPU seconds, the JIT is warm. Peers are found in virtual
+environments under the folder given by --peers and left out, with a note, where they are not.
+
+Run: python benchmarks/distributional.py [--n 5000 20000] [--peers FOLDER] [--out FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+ROUNDS, RATE, DEPTH, LEAF = 300, 0.05, 3, 20
+N_TEST = 10_000
+# Which environment a method needs; None is this one.
+METHODS = {
+    "ours, LightGBM": None,
+    "ours, LightGBM, fisher": None,
+    "ours, CatBoost": None,
+    "ours, LightGBM, calibrated": None,
+    "minimal LightGBM objective": None,
+    "CatBoost RMSEWithUncertainty": None,
+    "NGBoost": "ngboost",
+    "ngboost-lightning": "ngblgb",
+    "LightGBMLSS": "lss",
+    "XGBoostLSS": "lss",
+}
+
+
+def problem(name: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw features, responses and true parameters (mean and log sd, or log mean and log shape)."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0.0, 1.0, (n, 10))
+    # Friedman's function for the first parameter; two main effects for the second.
+    first = 2.0 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 4.0 * (X[:, 2] - 0.5) ** 2 + 2.0 * X[:, 3] + X[:, 4]
+    second = 1.5 * X[:, 5] - 1.0 * X[:, 3]
+    if name == "normal":
+        truth = np.stack([first, second], axis=1)
+        return X, first + np.exp(second) * rng.normal(size=n), truth
+    truth = np.stack([0.5 * first, 0.5 + second], axis=1)
+    shape = np.exp(truth[:, 1])
+    return X, np.maximum(rng.gamma(shape, np.exp(truth[:, 0]) / shape), 1e-12), truth
+
+
+def scores(name: str, y: np.ndarray, raw: np.ndarray) -> dict[str, float]:
+    """NLL, CRPS and 90 % coverage of (mean, log sd) or (log mean, log shape); numpy and scipy only."""
+    from scipy import special, stats
+
+    if name == "normal":
+        sd = np.exp(raw[:, 1])
+        z = (y - raw[:, 0]) / sd
+        nll = -stats.norm.logpdf(z) + raw[:, 1]
+        crps = sd * (z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi))
+        ends = raw[:, :1] + sd[:, None] * stats.norm.ppf([0.05, 0.95])
+    else:
+        mean, shape = np.exp(raw[:, 0]), np.exp(raw[:, 1])
+        other = stats.gamma(shape, scale=mean / shape)
+        nll = -other.logpdf(y)
+        crps = y * (2 * other.cdf(y) - 1) - mean * (2 * stats.gamma.cdf(y, shape + 1, scale=mean / shape) - 1)
+        crps = crps - mean / shape / special.beta(0.5, shape)
+        ends = np.stack([other.ppf(0.05), other.ppf(0.95)], axis=1)
+    inside = (ends[:, 0] <= y) & (y <= ends[:, 1])
+    return {
+        "nll": float(np.mean(nll)),
+        "crps": float(np.mean(crps)),
+        "cov90": float(np.mean(inside)),
+        "not_finite": int((~np.isfinite(raw)).any(axis=1).sum()),
+    }
+
+
+def _ours(name: str, X: np.ndarray, y: np.ndarray, booster: str, step: object, calibrated: bool) -> tuple:
+    from boostplugins import DistributionalRegressor
+
+    extra = {"n_folds": 5, "calibration": "scale", "early_stopping_rounds": 30} if calibrated else {}
+    model = DistributionalRegressor(
+        name, booster=booster, step=step, n_estimators=ROUNDS, learning_rate=RATE, depth=DEPTH,
+        min_samples_leaf=LEAF if booster == "lightgbm" else None, n_jobs=1, **extra,
+    )  # fmt: skip
+    return lambda: model.fit(X, y), lambda X_new: model.predict_dist(X_new)
+
+
+def _minimal(name: str, X: np.ndarray, y: np.ndarray) -> tuple:
+    """Fifty lines that a user would write: analytic score and Fisher information in numpy."""
+    import lightgbm
+    from scipy import special
+
+    start = np.array([y.mean(), np.log(y.std())]) if name == "normal" else np.array([np.log(y.mean()), 0.0])
+    held: dict[str, object] = {}
+
+    def objective(preds: np.ndarray, _: object) -> tuple[np.ndarray, np.ndarray]:
+        a, b = (preds + start).T
+        if name == "normal":
+            inverse = np.exp(-b)
+            z = (y - a) * inverse
+            gradient, curvature = [-z * inverse, 1 - z * z], [inverse**2, np.full(len(y), 2.0)]
+        else:
+            k, ratio = np.exp(b), y * np.exp(-a)
+            slope = k * (b + 1 - special.digamma(k) + np.log(ratio) - ratio)
+            gradient = [k * (1 - ratio), -slope]
+            curvature = [k, k * (k * special.polygamma(1, k) - 1)]
+        return np.stack(gradient, axis=1), np.maximum(np.stack(curvature, axis=1), 1e-6)
+
+    def fit() -> None:
+        params = {
+            "objective": objective, "num_class": 2, "learning_rate": RATE, "max_depth": DEPTH, "num_leaves": 8,
+            "min_data_in_leaf": LEAF, "min_sum_hessian_in_leaf": 0.0, "num_threads": 1, "verbose": -1,
+        }  # fmt: skip
+        held["booster"] = lightgbm.train(params, lightgbm.Dataset(X, y), ROUNDS)
+
+    return fit, lambda X_new: held["booster"].predict(X_new, num_threads=1) + start  # type: ignore[attr-defined]
+
+
+def _catboost(name: str, X: np.ndarray, y: np.ndarray) -> tuple | None:
+    if name != "normal":
+        return None
+    import catboost
+
+    model = catboost.CatBoostRegressor(
+        loss_function="RMSEWithUncertainty", iterations=ROUNDS, learning_rate=RATE, depth=DEPTH, thread_count=1,
+        verbose=False, allow_writing_files=False,
+    )  # fmt: skip
+
+    def predict(X_new: np.ndarray) -> np.ndarray:
+        out = model.predict(X_new, prediction_type="RMSEWithUncertainty", thread_count=1)
+        return np.stack([out[:, 0], 0.5 * np.log(out[:, 1])], axis=1)
+
+    return lambda: model.fit(X, y), predict
+
+
+def _ngboost(name: str, X: np.ndarray, y: np.ndarray) -> tuple:
+    from ngboost import NGBRegressor
+    from ngboost.distns import Gamma, Normal
+    from sklearn.tree import DecisionTreeRegressor
+
+    base = DecisionTreeRegressor(criterion="friedman_mse", max_depth=DEPTH, min_samples_leaf=LEAF)
+    model = NGBRegressor(
+        Dist=Normal if name == "normal" else Gamma,
+        Base=base,
+        n_estimators=ROUNDS,
+        learning_rate=RATE,
+        verbose=False,
+    )
+
+    def predict(X_new: np.ndarray) -> np.ndarray:
+        params = model.pred_dist(X_new).params
+        if name == "normal":
+            return np.stack([params["loc"], np.log(params["scale"])], axis=1)
+        return np.stack([np.log(params["alpha"] / params["beta"]), np.log(params["alpha"])], axis=1)
+
+    return lambda: model.fit(X, y), predict
+
+
+def _lightning(name: str, X: np.ndarray, y: np.ndarray) -> tuple:
+    from ngboost_lightning import LightningBoostRegressor
+    from ngboost_lightning.distributions import Gamma, Normal
+
+    model = LightningBoostRegressor(
+        dist=Normal if name == "normal" else Gamma, n_estimators=ROUNDS, learning_rate=RATE, max_depth=DEPTH,
+        num_leaves=8, min_child_samples=LEAF, verbose=False, n_jobs=1,
+    )  # fmt: skip
+
+    def predict(X_new: np.ndarray) -> np.ndarray:
+        dist = model.pred_dist(X_new)
+        if name == "normal":
+            return np.stack([dist.loc, np.log(dist.scale)], axis=1)
+        return np.stack([np.log(dist.alpha / dist.beta), np.log(dist.alpha)], axis=1)
+
+    return lambda: model.fit(X, y), predict
+
+
+def _lss(name: str, X: np.ndarray, y: np.ndarray, package: str) -> tuple:
+    held: dict[str, object] = {}
+    if package == "LightGBMLSS":
+        import lightgbm
+        from lightgbmlss.distributions.Gamma import Gamma
+        from lightgbmlss.distributions.Gaussian import Gaussian
+        from lightgbmlss.model import LightGBMLSS as Model
+
+        data = lightgbm.Dataset(X, label=y)
+        params = {
+            "learning_rate": RATE, "max_depth": DEPTH, "num_leaves": 8, "min_data_in_leaf": LEAF, "num_threads": 1,
+            "verbose": -1,
+        }  # fmt: skip
+    else:
+        import xgboost
+        from xgboostlss.distributions.Gamma import Gamma
+        from xgboostlss.distributions.Gaussian import Gaussian
+        from xgboostlss.model import XGBoostLSS as Model
+
+        data = xgboost.DMatrix(X, label=y, nthread=1)
+        params = {"eta": RATE, "max_depth": DEPTH, "nthread": 1}
+    import torch
+
+    torch.set_num_threads(1)
+
+    def fit() -> None:
+        held["model"] = Model(Gaussian() if name == "normal" else Gamma())
+        held["model"].train(params, data, num_boost_round=ROUNDS)  # type: ignore[attr-defined]
+
+    def predict(X_new: np.ndarray) -> np.ndarray:
+        rows = X_new
+        if package != "LightGBMLSS":
+            import xgboost
+
+            rows = xgboost.DMatrix(X_new, nthread=1)
+        out = held["model"].predict(rows, pred_type="parameters").to_numpy()  # type: ignore[attr-defined]
+        if name == "normal":
+            return np.stack([out[:, 0], np.log(out[:, 1])], axis=1)
+        return np.stack([np.log(out[:, 0] / out[:, 1]), np.log(out[:, 0])], axis=1)
+
+    return fit, predict
+
+
+def _make(method: str, name: str, X: np.ndarray, y: np.ndarray) -> tuple | None:
+    if method.startswith("ours"):
+        booster = "catboost" if "CatBoost" in method else "lightgbm"
+        return _ours(name, X, y, booster, "fisher" if "fisher" in method else None, "calibrated" in method)
+    if method.startswith("minimal"):
+        return _minimal(name, X, y)
+    if method.startswith("CatBoost"):
+        return _catboost(name, X, y)
+    if method == "NGBoost":
+        return _ngboost(name, X, y)
+    return _lightning(name, X, y) if method == "ngboost-lightning" else _lss(name, X, y, method)
+
+
+def one(method: str, name: str, n: int) -> dict[str, object] | None:
+    """Run one method on one problem; called in its own process."""
+    warnings.simplefilter("ignore")
+    X, y, _ = problem(name, n, 0)
+    X_test, y_test, _ = problem(name, N_TEST, 1)
+    warm = _make(method, name, X[:200], y[:200]) if method.startswith("ours") else None
+    if warm is not None:  # compiles; the boosters' own first call is left to all methods alike
+        warm[0]()
+    made = _make(method, name, X, y)
+    if made is None:
+        return None
+    fit, predict = made
+    times = []
+    for _ in range(3 if method.startswith(("ours", "minimal", "CatBoost")) else 1):
+        begin = time.process_time()
+        fit()
+        times.append(time.process_time() - begin)
+    begin = time.process_time()
+    raw = predict(X_test)
+    spent = time.process_time() - begin
+    if method.startswith("ours"):
+        dist = raw
+        ends = dist.interval(0.9)
+        log_pdf, crps = dist.log_pdf(y_test), dist.crps(y_test)
+        inside = (ends[:, 0] <= y_test) & (y_test <= ends[:, 1])
+        found = {
+            "nll": float(-log_pdf.mean()),
+            "crps": float(crps.mean()),
+            "cov90": float(inside.mean()),
+            "not_finite": int((~np.isfinite(dist.theta)).any(axis=tuple(range(1, dist.theta.ndim))).sum()),
+        }
+    else:
+        found = scores(name, y_test, raw)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "method": method,
+        "problem": name,
+        "n": n,
+        "fit": min(times),
+        "predict": spent,
+        "mb": memory,
+        **found,
+    }
+
+
+def table(rows: list[dict[str, object]], notes: list[str]) -> str:
+    """Lay out the results and ratios."""
+    names = ("lightgbm", "catboost", "numpy", "numba", "scikit-learn")
+    stack = ", ".join(f"{name} {version(name)}" for name in names)
+    lines = [
+        f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}, {stack}, 1 thread",
+        "",
+    ]
+    for name, n in dict.fromkeys((str(row["problem"]), int(str(row["n"]))) for row in rows):
+        mine = [row for row in rows if row["problem"] == name and row["n"] == n]
+        _, y, truth = problem(name, N_TEST, 1)
+        oracle = scores(name, y, truth)
+        base = next((row["fit"] for row in mine if str(row["method"]).startswith("minimal")), float("nan"))
+        lines.append(f"{name}, n = {n}; oracle NLL {oracle['nll']:.3f}, CRPS {oracle['crps']:.3f}")
+        lines.append(
+            f"{'method':30s} {'fit CPU s':>9s} {'/minimal':>8s} {'predict':>8s} {'MB':>5s} {'NLL':>7s} {'CRPS':>7s} "
+            f"{'cov90':>6s} {'not finite':>10s}"
+        )
+        for row in mine:
+            lines.append(
+                f"{row['method']:30s} {row['fit']:9.2f} {row['fit'] / base:8.2f} {row['predict']:8.3f} "  # type: ignore[operator]
+                f"{row['mb']:5.0f} {row['nll']:7.3f} {row['crps']:7.3f} {row['cov90']:6.3f} {row['not_finite']:10d}"
+            )
+        lines.append("")
+    return "\n".join([*lines, *notes]) + "\n"
+
+
+def main() -> None:
+    """Run every method in its own process and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--n", type=int, nargs="+", default=[5000, 20000])
+    parser.add_argument("--problem", nargs="+", default=["normal", "gamma"])
+    parser.add_argument("--method", nargs="+", default=list(METHODS))
+    parser.add_argument("--peers", type=Path, default=None, help="folder of the peers' environments")
+    parser.add_argument("--timeout", type=float, default=900.0)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(one(options.one[0], options.one[1], int(options.one[2]))))
+        return
+    rows: list[dict[str, object]] = []
+    notes: list[str] = []
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    for name in options.problem:
+        for n in options.n:
+            for method in options.method:
+                home = METHODS[method]
+                python = (
+                    Path(sys.executable)
+                    if home is None
+                    else (options.peers or Path()) / home / "bin" / "python"
+                )
+                if not python.is_file():
+                    notes.append(f"{method} left out of {name}, n = {n}: not installed")
+                    continue
+                call = [str(python), __file__, "--one", method, name, str(n)]
+                try:
+                    done = subprocess.run(
+                        call,
+                        env=environment,
+                        capture_output=True,
+                        text=True,
+                        timeout=options.timeout,
+                        check=True,
+                    )
+                    row = json.loads(done.stdout.strip().splitlines()[-1])
+                except (subprocess.SubprocessError, ValueError) as error:
+                    reason = (getattr(error, "stderr", "") or str(error)).strip().splitlines()
+                    notes.append(
+                        f"{method} left out of {name}, n = {n}: {reason[-1] if reason else 'no answer'}"
+                    )
+                    continue
+                if row is not None:
+                    rows.append(row)
+                (options.out / "distributional.json").write_text(
+                    json.dumps({"rows": rows, "notes": notes}, indent=1)
+                )
+                (options.out / "distributional.txt").write_text(table(rows, notes))
+    print(table(rows, notes))
+
+
+if __name__ == "__main__":
+    main()
