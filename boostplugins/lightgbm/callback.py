@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lightgbm import Booster
 
+from boostplugins.lightgbm.sessions import sessions
 from boostplugins.lightgbm.settings import find
-from boostplugins.lightgbm.state import TrainingState, sessions
+from boostplugins.lightgbm.state import TrainingState
 
 if TYPE_CHECKING:
     from boostplugins.lightgbm.chain import CyclicalSGLB

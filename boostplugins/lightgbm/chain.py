@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.lightgbm.callback import ChainCallback
 from boostplugins.lightgbm.metric import ChainMetric
-from boostplugins.lightgbm.state import find_state
+from boostplugins.lightgbm.sessions import find_state
 from boostplugins.losses import Loss, get_loss
 from boostplugins.masks import NoMask, RowMask
 from boostplugins.schedules import Constant, GradientSchedule

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lightgbm import Dataset
 
-from boostplugins.lightgbm.state import _features, data_of, find_state
+from boostplugins.lightgbm.inspection import features_of
+from boostplugins.lightgbm.sessions import data_of, find_state
 
 if TYPE_CHECKING:
     from boostplugins.lightgbm.chain import CyclicalSGLB
@@ -77,7 +78,7 @@ class ChainMetric:
             raise ValueError("the metric of a chain scores LightGBM's own arrays, during training only")
         if state.leaves is not None:
             scores = state.leaves.held_out(scores, data.get_init_score())
-        features = None if self.chain.prior is None else _features(data)
+        features = None if self.chain.prior is None else features_of(data)
         raw = state.raw_scores(np.reshape(scores, (len(y), state.loss.n_outputs), order="F"), features)
         value = self._value(state.loss, np.asarray(y, dtype=np.float64), raw, weight)
         if math.isnan(value):

@@ -9,7 +9,6 @@ the directions are divided by s_{t+1}, LightGBM's learning rate stays eps.
 from __future__ import annotations
 
 import math
-import threading
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,13 @@ from lightgbm import Booster, Dataset
 
 from boostplugins._validation import check_target, check_weight
 from boostplugins.lightgbm.description import write_description
+from boostplugins.lightgbm.inspection import (
+    features_of,
+    has_categories,
+    has_start,
+    leaf_counts,
+    newton_factor,
+)
 from boostplugins.lightgbm.leaves import LeafDraws
 from boostplugins.lightgbm.network import check_classes, first_row
 from boostplugins.lightgbm.settings import check_settings, find
@@ -84,7 +90,7 @@ class TrainingState:
         self._kernel = NORMAL if type(self.loss) is NormalLikelihood else self.loss.kernel
         self._range = getattr(self.loss, "log_sigma_range", None) or (-LARGEST_LOG, LARGEST_LOG)
         self._sigma = float(self.loss.noise_scale(np.zeros((1, self.loss.n_outputs)))[0, 0])
-        self.features = None if chain.prior is None else _features(data)
+        self.features = None if chain.prior is None else features_of(data)
         self._offset = np.empty((self.loss.n_outputs, 0))
         self._cycle = -1
         self.iteration = self.begin
@@ -103,7 +109,7 @@ class TrainingState:
             self.loss.n_outputs,
             chain.noise != "none" and chain.temperature != math.inf,
             chain.shrink * self.learning_rate * steps,
-            _has_categories(data),
+            has_categories(data),
             # The scikit-learn interface names a metric, in a list, whether or not there are sets to score.
             bool(booster.valid_sets) or isinstance(find(params, "metric"), str),
         )
@@ -112,7 +118,7 @@ class TrainingState:
                 f"shrink * learning_rate must be < 1, got {chain.shrink * self.learning_rate:g}: the model "
                 "would change its sign every iteration"
             )
-        if chain.shrink > 0 and (self.begin or _has_start(data)):
+        if chain.shrink > 0 and (self.begin or has_start(data)):
             raise ValueError(
                 "init_model and init_score cannot go with shrink > 0, which would miss them; use shrink=0"
             )
@@ -139,7 +145,7 @@ class TrainingState:
     def _start(
         self, y: np.ndarray, weight: np.ndarray | None, data: Dataset, distributed: bool
     ) -> np.ndarray:
-        if self.begin or _has_start(data):
+        if self.begin or has_start(data):
             return np.zeros(self.loss.n_outputs)
         if self.chain.start is not None:
             return np.asarray(self.chain.start, dtype=np.float64)
@@ -284,7 +290,7 @@ class TrainingState:
         weight = self.weight.astype(np.float64)[:, None] if len(self.weight) else np.ones((1, 1))
         if self._newton:
             d = -np.asarray(self.loss.gradient(y, raw))
-            self._curvature[:] = (weight * _newton_factor(self.loss) * self.loss.hessian(y, raw)).T
+            self._curvature[:] = (weight * newton_factor(self.loss) * self.loss.hessian(y, raw)).T
         else:
             d = np.asarray(self.loss.direction(y, raw))
         if d.shape != raw.shape:
@@ -361,119 +367,3 @@ class TrainingState:
         if self.chain.prior is not None:
             raw = raw + self.chain.prior.values(self._cycle, features, self.loss.n_outputs)
         return raw
-
-
-def leaf_counts(booster: Booster, iteration: int) -> list[int]:
-    """Count the leaves of an iteration's trees.
-
-    Parameters
-    ----------
-    booster : Booster
-        A booster.
-    iteration : int
-        Number of the iteration within it.
-
-    Returns
-    -------
-    list of int
-        Leaves, one number an output.
-    """
-    text = booster.model_to_string(num_iteration=1, start_iteration=iteration)
-    lines = text[: text.index("end of trees")].splitlines()
-    return [int(line.split("=")[1]) for line in lines if line.startswith("num_leaves=")]
-
-
-class _Sessions(threading.local):
-    """Fits in progress in this thread: LightGBM calls objective, metric and callbacks in it."""
-
-    def __init__(self) -> None:
-        self.states: weakref.WeakKeyDictionary[Booster, TrainingState] = weakref.WeakKeyDictionary()
-
-    def forget_finished(self) -> None:
-        """Drop fits whose boosters have given up their data sets."""
-        for booster in [held for held in self.states if not hasattr(held, "train_set")]:
-            del self.states[booster]
-
-
-sessions = _Sessions()
-
-
-def find_state(data: Any, armed: bool) -> TrainingState | None:
-    """Find the fit that calls, by its data set where it is known.
-
-    Parameters
-    ----------
-    data : Dataset or None
-        Training or evaluation set; None in the scikit-learn interface, which does not tell.
-    armed : bool
-        Whether the fit must be waiting for its objective.
-
-    Returns
-    -------
-    TrainingState or None
-        The state of the fit.
-    """
-    latest = None
-    sessions.forget_finished()
-    for booster, state in list(sessions.states.items()):
-        if armed and not state.armed:
-            continue
-        if data is None:
-            latest = state
-        elif booster.train_set is data or any(held is data for held in booster.valid_sets):
-            return state
-    return latest
-
-
-def _newton_factor(loss: Loss) -> float:
-    """LightGBM's factor of the diagonal curvatures of K coupled class scores, K / (K - 1)."""
-    k = loss.n_outputs
-    return k / (k - 1.0) if loss.classification and k > 1 else 1.0
-
-
-def data_of(booster: Booster, scores: np.ndarray) -> Dataset | None:
-    """Find the data set whose scores LightGBM hands out.
-
-    Parameters
-    ----------
-    booster : Booster
-        Booster in training.
-    scores : ndarray
-        Scores, in LightGBM's own array.
-
-    Returns
-    -------
-    Dataset or None
-        Training or evaluation set; None for an array that is not LightGBM's.
-    """
-    place = scores.__array_interface__["data"][0]
-    buffers = booster._Booster__inner_predict_buffer  # type: ignore[attr-defined]
-    for data, buffer in zip([booster.train_set, *booster.valid_sets], buffers, strict=True):
-        if buffer is not None and buffer.__array_interface__["data"][0] == place:
-            return data
-    return None
-
-
-def _has_start(data: Dataset) -> bool:
-    score = data.get_init_score()
-    return score is not None and bool(np.any(score))
-
-
-def _has_categories(data: Dataset) -> bool:
-    if data.pandas_categorical:
-        return True
-    named = data.categorical_feature
-    return named not in (None, "auto", "") and len(named) > 0
-
-
-def _features(data: Dataset) -> np.ndarray:
-    try:
-        rows = data.get_data()
-    except Exception:  # LightGBM's own error: the rows were freed
-        rows = None
-    if rows is None:
-        raise ValueError(
-            "a chain with a prior function needs the rows of its data sets: make them with "
-            "lgb.Dataset(..., free_raw_data=False), or use SGLBRegressor(booster='lightgbm')"
-        )
-    return np.asarray(rows, dtype=np.float64)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import math
 import pickle
 import subprocess
 import sys
-import threading
 
 import joblib
 import lightgbm as lgb
@@ -20,24 +18,7 @@ from boostplugins import BernoulliMask, CosineCycle, SGLBClassifier, SGLBRegress
 from boostplugins.lightgbm import CyclicalSGLB
 from boostplugins.lightgbm.reader import LightGBMReader
 from boostplugins.losses import Logistic, NormalLikelihood, Softmax, SquaredError, check_loss
-
-QUIET = {"verbosity": -1, "num_threads": 1}
-
-
-def plain(loss, **options):
-    """A chain that is ordinary boosting."""
-    return CyclicalSGLB(loss, temperature=math.inf, **options)
-
-
-def train(chain, X, y, n_steps=10, weight=None, **options):
-    params = {"objective": chain.objective} | QUIET | chain.lightgbm_params() | options
-    return lgb.train(params, lgb.Dataset(X, y, weight=weight), n_steps, callbacks=[chain.callback()])
-
-
-def regression(n=300, p=5, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    return X, X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=n)
+from tests.lightgbm.common import QUIET, plain, regression, train
 
 
 @pytest.mark.parametrize("n", [7, 3])
@@ -58,7 +39,7 @@ def test_b01_rows_and_outputs_are_told_apart(n):
 
 
 def test_b01_other_shapes_and_orders():
-    from boostplugins.lightgbm.state import sessions
+    from boostplugins.lightgbm.sessions import sessions
 
     X, labels = regression(7)[0], np.arange(7) % 3
     chain = plain(Softmax(3))
@@ -268,95 +249,6 @@ def test_b08_random_forests_are_refused():
         train(plain(SquaredError(1.0)), X, y, **options)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"boosting_type": "dart"}, "rewrites earlier trees"),
-        ({"reg_lambda": 1.0, "lambda_l2": 1.0}, "lambda_l2 must be 0"),
-        ({"lambda_l1": 0.5}, "lambda_l1 must be 0"),
-        ({"linear_tree": True}, "linear_tree must be off"),
-        ({"path_smooth": 1.0}, "path_smooth must be 0"),
-        ({"max_delta_step": 0.1}, "max_delta_step must be 0"),
-        ({"use_quantized_grad": True}, "use_quantized_grad must be off"),
-        ({"num_class": 3}, "num_class must be 1"),
-    ],
-)
-def test_contradictory_settings_are_one_error_before_training(settings, message):
-    X, y = regression(60)
-    with pytest.raises(ValueError, match=message):
-        train(CyclicalSGLB(SquaredError(1.0)), X, y, **settings)
-
-
-def test_chains_that_cannot_be_kept_exact_are_refused():
-    X, y = regression(60)
-    with pytest.raises(ValueError, match=r"shrink \* learning_rate \* iterations must be at most 45"):
-        train(CyclicalSGLB(SquaredError(1.0), shrink=5.0), X, y, 200)
-    with pytest.raises(ValueError, match=r"shrink \* learning_rate must be < 1"):
-        train(CyclicalSGLB(SquaredError(1.0), shrink=10.0), X, y, 2)
-    chain = CyclicalSGLB(SquaredError(1.0), shrink=0.1)
-    data = lgb.Dataset(X, y, init_score=np.ones(60))
-    with pytest.raises(ValueError, match="init_score cannot go with shrink"):
-        lgb.train({"objective": chain} | QUIET, data, 3, callbacks=[chain.callback()])
-    chain = CyclicalSGLB(SquaredError(1.0))
-    decay = lgb.reset_parameter(learning_rate=lambda t: 0.1 * 0.9**t)
-    with pytest.raises(ValueError, match="learning_rate must stay"):
-        lgb.train({"objective": chain} | QUIET, lgb.Dataset(X, y), 3, callbacks=[chain.callback(), decay])
-    with pytest.raises(ValueError, match="labels of the logistic loss"):
-        train(CyclicalSGLB("binary"), X, y)
-    with pytest.raises(ValueError, match="must go without noise"):
-        CyclicalSGLB("binary", leaves="newton")
-
-
-@pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan])
-def test_bad_temperatures(temperature):
-    with pytest.raises(ValueError, match="temperature"):
-        CyclicalSGLB("regression", temperature=temperature)
-
-
-def test_seeds_of_64_bits():
-    X, y = regression(60)
-    with pytest.raises(ValueError, match=r"below 2\*\*64"):
-        CyclicalSGLB("regression", random_state=2**64)
-
-    class Plain(SquaredError):
-        kernel = None
-
-    for seed in (2**63 + 5, 2**64 - 1):
-        compiled, plain_ = (
-            train(CyclicalSGLB(loss(1.0), random_state=seed), X, y, 3) for loss in (SquaredError, Plain)
-        )
-        np.testing.assert_allclose(compiled.predict(X), plain_.predict(X), rtol=1e-5)
-
-
-def test_settings_of_the_wrong_kind():
-    for options in ({"schedule": CosineCycle}, {"mask": 0.5}):
-        with pytest.raises(TypeError, match="must be an instance"):
-            CyclicalSGLB("regression", **options)
-    with pytest.raises(ValueError, match="noise must be one of"):
-        CyclicalSGLB("regression", noise="catboost")
-    with pytest.raises(ValueError, match="maximize must be"):
-        CyclicalSGLB("regression").metric(lambda y, raw, weight: 0.0)
-
-
-def test_forgotten_or_foreign_callback_is_one_error():
-    X, y = regression(60)
-    chain = CyclicalSGLB(SquaredError(1.0))
-    params = {"objective": chain} | QUIET | chain.lightgbm_params()
-    data = lgb.Dataset(X, y)
-    with pytest.raises(ValueError, match="callbacks must hold the chain's clock"):
-        lgb.train(params, data, 3)
-    lgb.train(params, data, 3, callbacks=[chain.callback()])
-    with pytest.raises(ValueError, match="callbacks must hold the chain's clock"):
-        lgb.train(params, data, 3)  # the earlier fit is over
-    with pytest.raises(ValueError, match="callbacks must hold the chain's clock"):
-        lgb.LGBMRegressor(objective=chain, **QUIET).fit(X, y)
-    other = CyclicalSGLB(SquaredError(2.0))
-    with pytest.raises(ValueError, match="objective must be the chain"):
-        lgb.train(params, data, 3, callbacks=[other.callback()])
-    with pytest.raises(ValueError, match="objective must be the chain"):
-        lgb.train(params | {"objective": "regression"}, data, 3, callbacks=[chain.callback()])
-
-
 @pytest.mark.parametrize("n", [1, 2, 5, 19])
 @pytest.mark.parametrize("loss", [SquaredError(), NormalLikelihood()], ids=lambda loss: loss.name)
 def test_b09_tiny_data_give_the_best_constant(n, loss):
@@ -381,45 +273,6 @@ def test_b09_constant_features():
     with pytest.warns(UserWarning, match="nothing to split"):
         booster = train(CyclicalSGLB(SquaredError(1.0)), X, y, 5)
     np.testing.assert_allclose(booster.predict(X), y.mean(), rtol=1e-6)
-
-
-def test_b10_the_watched_metric_is_the_loss():
-    X, y = regression()
-    chain = plain(SquaredError(0.09))
-    model = lgb.LGBMRegressor(
-        objective=chain, n_estimators=200, learning_rate=0.3, **QUIET, **chain.lightgbm_params()
-    )
-    model.fit(
-        X[:200],
-        y[:200],
-        eval_X=X[200:],
-        eval_y=y[200:],
-        eval_metric=chain.metric(),
-        callbacks=[chain.callback(), lgb.early_stopping(10, verbose=False)],
-    )
-    history = model.evals_result_["valid_0"]
-    assert list(history) == ["log_score"]
-    assert np.argmin(history["log_score"]) + 1 == model.best_iteration_ < 200
-    with pytest.warns(UserWarning, match="without Langevin noise"):
-        ensemble = VirtualEnsemble.from_lightgbm(model, n_members=1)
-    np.testing.assert_allclose(ensemble.predict(X), model.predict(X))
-
-
-def test_b10_other_metrics_would_see_internal_scores():
-    X, y = regression()
-    chain = plain(SquaredError(0.09))
-    data = lgb.Dataset(X, y)
-    for metric, message in (("l2", "metric must be 'None', got 'l2'"), (["auc", "rmse"], "got 'rmse'")):
-        params = {"objective": chain} | QUIET | chain.lightgbm_params(metric=metric)
-        with pytest.raises(ValueError, match=message):
-            lgb.train(params, data, 3, valid_sets=[data.create_valid(X, y)], callbacks=[chain.callback()])
-    chain = plain("binary")
-    data = lgb.Dataset(X, y > 0)
-    params = {"objective": chain} | QUIET | chain.lightgbm_params(metric="auc")
-    booster = lgb.train(
-        params, data, 3, valid_sets=[data.create_valid(X, y > 0)], callbacks=[chain.callback()]
-    )
-    assert booster.best_score["valid_0"]["auc"] > 0.8
 
 
 def test_b11_everything_pickles_and_copies():
@@ -464,240 +317,3 @@ def test_b13_lightgbm_may_be_absent():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "True"
-
-
-class Stop(Exception):
-    """An exception of the user's."""
-
-
-@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, Stop])
-def test_e01_exceptions_of_callbacks_reach_the_caller(kind):
-    X, y = regression(60)
-    chain = CyclicalSGLB(SquaredError(1.0))
-
-    def callback(env):
-        if env.iteration == 3:
-            raise kind("stop here")
-
-    params = {"objective": chain} | QUIET | chain.lightgbm_params()
-    with pytest.raises(kind, match="stop here"):
-        lgb.train(params, lgb.Dataset(X, y), 10, callbacks=[chain.callback(), callback])
-    train(chain, X, y)  # nothing is left behind
-
-
-def test_e02_a_metric_of_ones_own_says_its_direction():
-    X, y = regression(200)
-    chain = plain(Logistic())
-    labels = (y > np.median(y)).astype(float)
-
-    def accuracy(y, raw, weight):
-        return float(np.mean((raw[:, 0] > 0) == y))
-
-    data = lgb.Dataset(X[:150], labels[:150])
-    booster = lgb.train(
-        {"objective": chain} | QUIET | chain.lightgbm_params(),
-        data,
-        30,
-        valid_sets=[data.create_valid(X[150:], labels[150:])],
-        feval=chain.metric(accuracy, maximize=True),
-        callbacks=[chain.callback(), lgb.early_stopping(5, verbose=False)],
-    )
-    assert booster.best_iteration > 0
-    assert booster.best_score["valid_0"]["accuracy"] > 0.7
-
-
-def test_e03_e04_hooks_of_estimator_callbacks():
-    X, y = regression(60)
-
-    class Recorder:
-        def __init__(self, stop=None):
-            self.calls, self.stop, self.last = [], stop, None
-
-        def before_training(self):
-            self.calls.append("before")
-
-        def after_iteration(self, info):
-            self.calls.append(info.iteration)
-            self.last = info
-            return False if info.iteration == self.stop else None
-
-        def after_training(self):
-            self.calls.append("after")
-
-    recorder = Recorder()
-    model = SGLBRegressor(booster="lightgbm", n_estimators=20, n_jobs=1)
-    model.fit(X[:50], y[:50], eval_set=(X[50:], y[50:]), callbacks=[recorder])
-    assert recorder.calls == ["before", *range(1, 21), "after"]
-    assert len(recorder.last.metrics["validation"]["log_score"]) == 20
-    assert recorder.last.elapsed > 0
-    recorder = Recorder(stop=7)
-    model.fit(X, y, callbacks=[recorder])
-    assert recorder.calls[-2:] == [7, "after"]
-    assert model.models_[0].current_iteration() == 7
-
-
-def test_e05_nan_metric():
-    X, y = regression(60)
-    chain = plain(SquaredError(1.0))
-    series = iter([1.0, 0.9, math.nan, 0.8, 0.85, 0.9, 0.95])
-
-    def stub(scores, data):
-        return "stub", next(series), False
-
-    data = lgb.Dataset(X, y)
-    params = {"objective": chain} | QUIET | chain.lightgbm_params()
-    options = {"valid_sets": [data.create_valid(X, y)]}
-    stop = lgb.early_stopping(3, verbose=False)
-    booster = lgb.train(params, data, 7, feval=stub, callbacks=[chain.callback(), stop], **options)
-    assert booster.best_iteration == 4
-    bad = chain.metric(lambda y, raw, weight: math.nan, "mine", maximize=False)
-    with pytest.raises(ValueError, match="metric 'mine' is NaN in iteration 0"):
-        lgb.train(params, data, 7, feval=bad, callbacks=[chain.callback()], **options)
-
-
-def test_users_objects_are_left_as_they_were():
-    X, y = regression()
-    weight = np.ones(300)
-    chain = CyclicalSGLB("regression", shrink=0.1)
-    params = {"objective": chain} | QUIET | chain.lightgbm_params() | {"seed": 3}
-    before, X0, y0 = dict(params), X.copy(), y.copy()
-    data = lgb.Dataset(X, y, weight=weight, free_raw_data=False)
-    state = np.random.get_state()[1].copy()  # noqa: NPY002
-    first = lgb.train(params, data, 5, callbacks=[chain.callback()])
-    assert params == before
-    assert data.get_init_score() is None
-    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
-    np.testing.assert_array_equal(X, X0)
-    np.testing.assert_array_equal(y, y0)
-    second = lgb.train(params, data, 5, callbacks=[chain.callback()])
-    np.testing.assert_array_equal(first.predict(X), second.predict(X))
-
-
-@pytest.mark.parametrize("leaf_noise", ["shared", "independent"])
-def test_init_model_continues_the_chain(leaf_noise):
-    X, y = regression()
-    chain = CyclicalSGLB(SquaredError(0.1), CosineCycle(length=5), BernoulliMask(0.7), leaf_noise=leaf_noise)
-    whole = train(chain, X, y, 20)
-    half = train(chain, X, y, 10)
-    params = {"objective": chain} | QUIET | chain.lightgbm_params()
-    data = lgb.Dataset(X, y)
-    options = {"valid_sets": [data.create_valid(X[:50], y[:50])], "feval": chain.metric()}
-    both = lgb.train(params, data, 10, init_model=half, callbacks=[chain.callback()], **options)
-    last = SquaredError(0.1).value(y[:50], whole.predict(X[:50])[:, None]).mean()
-    assert both.best_score["valid_0"]["log_score"] == pytest.approx(last, rel=1e-4)
-    np.testing.assert_allclose(both.predict(X), whole.predict(X), atol=1e-5)
-    np.testing.assert_allclose(
-        VirtualEnsemble.from_lightgbm(both).members(X),
-        VirtualEnsemble.from_lightgbm(whole).members(X),
-        atol=1e-5,
-    )
-
-
-def test_categorical_features_need_no_prior_of_lightgbms():
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 12, size=(300, 2)).astype(float)
-    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=300)
-    chain = plain(SquaredError(0.01))
-    for options in ({"cat_l2": 10.0}, {"cat_l2": None}):
-        params = {"objective": chain} | QUIET | chain.lightgbm_params(**options)
-        params = {name: value for name, value in params.items() if value is not None}
-        data = lgb.Dataset(X, y, categorical_feature=[0, 1])
-        with pytest.raises(ValueError, match="cat_l2 must be 0"):
-            lgb.train(params, data, 3, callbacks=[chain.callback()])
-    data = lgb.Dataset(X, y, categorical_feature=[0, 1])
-    params = {"objective": chain, "learning_rate": 1.0} | QUIET | chain.lightgbm_params(max_cat_to_onehot=1)
-    booster = lgb.train(params, data, 1, callbacks=[chain.callback()])
-    leaves = booster.predict(X, pred_leaf=True).ravel()
-    for leaf in set(leaves):
-        assert booster.get_leaf_output(0, leaf) == pytest.approx(y[leaves == leaf].mean(), abs=1e-5)
-
-
-def test_threads_at_the_same_time_and_nested_fits():
-    X, y = regression()
-    chain = CyclicalSGLB(SquaredError(0.1), CosineCycle(length=5))
-    data = lgb.Dataset(X, y)
-    expected = train(chain, X, y).predict(X)
-    found = {}
-
-    def run(name):
-        other = CyclicalSGLB(Softmax(3), random_state=name)
-        train(other, X, np.digitize(y, [0, 1]), 5)
-        found[name] = train(chain, X, y).predict(X)
-
-    threads = [threading.Thread(target=run, args=(name,)) for name in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for name in range(3):
-        np.testing.assert_array_equal(found[name], expected)
-
-    def inner(env):
-        train(CyclicalSGLB(Logistic()), X, (y > 0).astype(float), 2)
-
-    params = {"objective": chain} | QUIET | chain.lightgbm_params()
-    nested = lgb.train(params, data, 10, callbacks=[inner, chain.callback(), lgb.record_evaluation({})])
-    np.testing.assert_array_equal(nested.predict(X), expected)
-
-
-@pytest.mark.slow
-def test_thread_count_changes_nothing():
-    X, y = regression(600)
-    found = []
-    for n_jobs in (1, 2):
-        model = SGLBRegressor(booster="lightgbm", n_estimators=4, n_jobs=n_jobs).fit(X, y)
-        found.append(model.members(X))
-    np.testing.assert_array_equal(found[0], found[1])
-
-
-def test_reader_refuses_what_it_cannot_read(tmp_path):
-    X, y = regression(60)
-    plain_booster = lgb.train({"objective": "regression"} | QUIET, lgb.Dataset(X, y), 3)
-    with pytest.raises(ValueError, match="does not say which chain"):
-        VirtualEnsemble.from_lightgbm(plain_booster)
-    with pytest.raises(TypeError, match="must be a LightGBM model"):
-        VirtualEnsemble.from_lightgbm(3)
-    with pytest.raises(ValueError, match="no such file"):
-        VirtualEnsemble.from_lightgbm(tmp_path / "none.txt")
-    booster = train(CyclicalSGLB(SquaredError(1.0)), X, y, 30)
-    ensemble = VirtualEnsemble.from_lightgbm(booster)
-    for bad in (X[:, :4], X[0], np.ones((3, 6))):
-        with pytest.raises(ValueError, match=r"X must have shape \(n_samples, 5\)"):
-            ensemble.members(bad)
-    assert ensemble.members(X[:0]).shape == (0, 10, 1)
-    for same in (X.tolist(), np.asfortranarray(X), X[::1].astype(np.float64)):
-        np.testing.assert_array_equal(ensemble.members(same), ensemble.members(X))
-
-
-def test_models_of_estimators_survive_and_damage_is_noticed():
-    from boostplugins.lightgbm.training import dump, restore
-
-    X, y = regression(60)
-    booster = train(CyclicalSGLB(SquaredError(1.0)), X, y, 5)
-    content = dump(booster)
-    np.testing.assert_array_equal(restore(content).predict(X), booster.predict(X))
-    for bad in (b"", b"tree\n", content[:-1], content[:400], content.replace(b"leaf_value", b"leaf_valu")):
-        with pytest.raises(ValueError, match="checksum"):
-            restore(bad)
-
-
-def test_missing_values():
-    X, y = regression()
-    X[::7, 0] = np.nan
-    booster = train(CyclicalSGLB(SquaredError(1.0)), X, y)
-    assert np.isfinite(booster.predict(X)).all()
-
-
-def test_zero_weights_are_absent_rows():
-    X, y = regression()
-    weight = np.ones(300)
-    weight[200:] = 0.0
-    y_other = y.copy()
-    y_other[200:] += 1e3
-    chain = CyclicalSGLB(SquaredError(0.1))
-    first, second = (train(chain, X, target, 10, weight).predict(X) for target in (y, y_other))
-    np.testing.assert_allclose(first, second, atol=1e-6)
-    with pytest.raises(ValueError, match="positive sum"):
-        train(chain, X, y, 10, np.zeros(300))
-    with pytest.raises((ValueError, lgb.basic.LightGBMError), match=r"weight"):
-        train(chain, X, y, 10, -weight)
