@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._validation import check_integer, check_real, check_weight
 from boostplugins.estimators._frames import MISSING, fit_frame, predict_frame
-from boostplugins.hbart.chains import Problem, collect, run_rounds, show_progress, start_run
+from boostplugins.hbart.bins import Bins
+from boostplugins.hbart.chains import Problem, Run, collect, run_rounds, show_progress, start_run
 from boostplugins.hbart.columns import Columns
 from boostplugins.hbart.design import VarianceDesign, expand
 from boostplugins.hbart.diagnostics import worst_rhat
@@ -35,6 +36,29 @@ class MixingWarning(ConvergenceWarning):
 
 class BayesianTrees(BaseEstimator):
     """Shared machinery; see the subclasses for the arguments."""
+
+    n_trees: int
+    n_burn: int
+    n_draws: int
+    n_chains: int
+    k: float
+    alpha: float
+    beta: float
+    min_samples_leaf: int
+    max_bins: int | None
+    cat_features: Sequence[int | str] | None
+    moves: tuple[float, float, float]
+    n_jobs: int | None
+    random_state: Any
+    verbose: bool | int
+    n_features_in_: int
+    posterior_: Posterior
+    _saved_scalars: tuple[str, ...]
+    _bins: Bins
+    _columns: Columns
+    _categorical: list[int]
+    _variance_design: VarianceDesign | None
+    _runs: list[Run] | None
 
     def _check_params(self) -> Hyperparameters:
         """Check the arguments; the sampler's share of them comes back."""
@@ -98,7 +122,7 @@ class BayesianTrees(BaseEstimator):
 
     def _regressors(self, matrix: np.ndarray) -> np.ndarray:
         """Regressors of the least-squares guess: a column a level but the first, means for missing values."""
-        missing = np.zeros(matrix.shape[1], dtype=bool)
+        missing = [False] * matrix.shape[1]
         full, names = expand(matrix, self._columns, range(matrix.shape[1]), missing)
         first = {
             f"{name}={levels[0]}" for name, levels in zip(self._columns.names, self._columns.levels) if levels
@@ -125,16 +149,15 @@ class BayesianTrees(BaseEstimator):
 
     def _draw(self, n_draws: int, start: int) -> None:
         """Draw from every chain; an interruption keeps what all chains have, and is passed on."""
+        runs = self._runs or []
         try:
-            run_rounds(
-                self._runs, n_draws, True, _n_threads(self.n_jobs), self._progress(start, start + n_draws)
-            )
+            run_rounds(runs, n_draws, True, _n_threads(self.n_jobs), self._progress(start, start + n_draws))
         except KeyboardInterrupt:
             self.interrupted_ = True
-            if min(run.pieces.n_draws for run in self._runs):
-                self._finish(collect(self._runs))
+            if min(run.pieces.n_draws for run in runs):
+                self._finish(collect(runs))
             raise
-        self._finish(collect(self._runs))
+        self._finish(collect(runs))
         if self.rhat_ > _RHAT_LIMIT:
             warnings.warn(
                 f"chains disagree: the split R-hat of {self.rhat_of_} is {self.rhat_:.2f}, above "
@@ -152,17 +175,14 @@ class BayesianTrees(BaseEstimator):
 
     def _acceptance(self) -> dict[str, float]:
         """Accepted share of the proposals, by move."""
-        mean = sum(run.chain.mean.scratch.tally for run in self._runs)
-        rates = {
-            name: float(mean[i, 1] / max(mean[i, 0], 1)) for i, name in enumerate(("grow", "prune", "change"))
-        }
+        chains = [run.chain for run in self._runs or ()]
+        moves = sum((chain.mean.scratch.tally for chain in chains), np.zeros((3, 2)))
+        rates = dict(zip(("grow", "prune", "change"), moves))
         if self._hyper.n_variance_trees:
-            tally = sum(run.chain.variance.scratch.tally for run in self._runs).sum(axis=0)
-            rates["variance trees"] = float(tally[1] / max(tally[0], 1))
-        if self._runs[0].chain.linear.gamma.size:
-            tally = sum(run.chain.linear.tally for run in self._runs)
-            rates["gamma"] = float(tally[1] / max(tally[0], 1))
-        return rates
+            rates["variance trees"] = sum((c.variance.scratch.tally.sum(axis=0) for c in chains), np.zeros(2))
+        if chains[0].linear.gamma.size:
+            rates["gamma"] = sum((chain.linear.tally for chain in chains), np.zeros(2))
+        return {name: float(tally[1] / max(tally[0], 1)) for name, tally in rates.items()}
 
     def sample_more(self, n_draws: int) -> Any:
         """Continue every chain where it stands and add its draws.
@@ -193,7 +213,7 @@ class BayesianTrees(BaseEstimator):
 
     def _design(self, X: Any, matrix: np.ndarray) -> np.ndarray:
         """Standardised variance covariates of rows."""
-        design: VarianceDesign | None = getattr(self, "_variance_design", None)
+        design = getattr(self, "_variance_design", None)
         if design is None:
             return np.empty((len(matrix), self.posterior_.gamma.shape[1]))
         return design.standardised(X, matrix, self._columns)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from boostplugins._files import write_bytes
+from boostplugins.estimators._bart_base import BayesianTrees
 from boostplugins.hbart.bins import Bins
 from boostplugins.hbart.columns import Columns
 from boostplugins.hbart.design import VarianceDesign
@@ -21,7 +22,7 @@ _FOREST = ("var", "cut", "miss", "right", "start", "structure", "values")
 _DRAWS = ("sigma2", "gamma")
 
 
-class SavedTrees:
+class SavedTrees(BayesianTrees):
     """`save` and `load` of the estimators of Bayesian trees."""
 
     def save(self, path: str | Path) -> None:
@@ -39,7 +40,7 @@ class SavedTrees:
         """
         params = {name: _plain(name, value) for name, value in self.get_params(deep=False).items()}
         posterior = self.posterior_
-        arrays = {}
+        arrays: dict[str, Any] = {}
         for kind, forest in (("mean", posterior.mean), ("variance", posterior.variance)):
             arrays |= {f"{kind}_{name}": getattr(forest, name) for name in _FOREST}
         arrays |= {name: getattr(posterior, name) for name in _DRAWS}
@@ -109,8 +110,8 @@ class SavedTrees:
         mean, variance = (
             ForestDraws(*(arrays[f"{kind}_{name}"] for name in _FOREST)) for kind in ("mean", "variance")
         )
-        scalars = (arrays[name] for name in _DRAWS)
-        self.posterior_ = Posterior(mean, variance, *scalars, head["n_chains"])
+        sigma2, gamma = (arrays[name] for name in _DRAWS)
+        self.posterior_ = Posterior(mean, variance, sigma2, gamma, head["n_chains"])
         names = tuple(head["names"])
         self._columns = Columns(names, tuple(None if v is None else tuple(v) for v in head["levels"]))
         cuts = tuple(arrays[f"cuts{j}"] for j in range(len(names)))

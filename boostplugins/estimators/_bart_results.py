@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_real
+from boostplugins.estimators._bart_base import BayesianTrees
 from boostplugins.hbart.diagnostics import interaction_counts, split_counts
 from boostplugins.predictive import Predictive
 from boostplugins.uncertainty import Uncertainty
@@ -36,7 +38,7 @@ def mean_over_draws(values: np.ndarray) -> np.ndarray:
     return total / len(values)
 
 
-class PosteriorResults:
+class PosteriorResults(BayesianTrees):
     """Draws, their parameters and what the trees use: shared by regressors and the classifier."""
 
     def _blocks(self, X: Any, variance: bool = True) -> Iterator[tuple[slice, np.ndarray, Any]]:
@@ -70,6 +72,21 @@ class PosteriorResults:
         """
         return interaction_counts(self.posterior_.mean, self.n_features_in_)
 
+    @abstractmethod
+    def posterior_draws(self, X: Any = None) -> dict[str, np.ndarray]:
+        """Draws by chain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to evaluate too.
+
+        Returns
+        -------
+        dict of ndarray of shape (n_chains, n_draws, ...)
+            Draws.
+        """
+
     def to_arviz(self, X: Any = None) -> Any:
         """Hand the draws to ArviZ.
 
@@ -101,6 +118,9 @@ class PosteriorResults:
 
 class RegressionResults(PosteriorResults):
     """Predictions of a regression, in units of the target."""
+
+    _centre: float
+    _scale: float
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the mean of the response: the posterior mean of f over all draws.
@@ -244,7 +264,8 @@ class RegressionResults(PosteriorResults):
         """
         y = np.asarray(y, dtype=np.float64)
         density = self._by_block(X, lambda dist, rows: dist.log_pdf(y[rows]))
-        return float(np.average(np.concatenate(density), weights=sample_weight))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(np.average(np.concatenate(density), weights=weight))
 
     def posterior_draws(self, X: Any = None) -> dict[str, np.ndarray]:
         """Draws by chain, in the user's units.
@@ -263,7 +284,7 @@ class RegressionResults(PosteriorResults):
         """
         posterior = self.posterior_
         draws = {"sigma": posterior.by_chain(self._scale * np.sqrt(posterior.sigma2))}
-        if posterior.gamma.shape[1]:
+        if self._variance_design is not None and posterior.gamma.shape[1]:
             draws["gamma"] = posterior.by_chain(posterior.gamma / self._variance_design.scale)
         if X is not None:
             parts = list(self._blocks(X))
@@ -282,9 +303,10 @@ class RegressionResults(PosteriorResults):
         X : array-like of shape (n_samples, n_features)
             Rows to average over.
         feature : int or str
-            Ordered column to set.
+            Column to set.
         grid : array-like, optional
-            Values; by default up to 20 quantiles of the column in X.
+            Values; by default up to 20 quantiles of the column in X, or the numbers of all levels of a
+            categorical one.
         coverage : float, default=0.9
             Posterior probability inside the band.
 
@@ -296,8 +318,9 @@ class RegressionResults(PosteriorResults):
         check_real("coverage", coverage, 0, 1, closed="neither")
         matrix = self._matrix(X)
         j = self._columns.position(feature)
-        if self._columns.levels[j] is not None:
-            values = np.arange(len(self._columns.levels[j])) if grid is None else np.asarray(grid)
+        levels = self._columns.levels[j]
+        if levels is not None and grid is None:
+            values = np.arange(len(levels), dtype=np.float64)
         elif grid is None:
             values = np.unique(np.nanquantile(matrix[:, j], np.linspace(0.025, 0.975, 20)))
         else:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_real, check_target
-from boostplugins.estimators._bart_base import BayesianTrees
 from boostplugins.estimators._bart_files import SavedTrees
 from boostplugins.estimators._bart_results import RegressionResults
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
@@ -23,9 +22,11 @@ from boostplugins.hbart.priors import Hyperparameters, guess_sigma, sigma_scale
 _CONSTANT_SCALE = 1e-9
 
 
-class TreeRegressor(RegressionResults, SavedTrees, ProbabilisticRegressorMixin, BayesianTrees):
+class TreeRegressor(RegressionResults, SavedTrees, ProbabilisticRegressorMixin):  # type: ignore[misc]
     """What BARTRegressor and HBARTRegressor share; no estimator by itself."""
 
+    nu: float
+    q: float
     _saved_scalars = ("_centre", "_scale", "rhat_", "rhat_of_", "acceptance_", "interrupted_")
 
     def _fit(

@@ -13,7 +13,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from boostplugins._validation import check_real
-from boostplugins.estimators._bart_base import BayesianTrees
 from boostplugins.estimators._bart_files import SavedTrees
 from boostplugins.estimators._bart_results import PosteriorResults, mean_over_draws
 from boostplugins.hbart.bins import Bins
@@ -21,7 +20,7 @@ from boostplugins.hbart.chains import Problem
 from boostplugins.uncertainty import Uncertainty
 
 
-class BARTClassifier(PosteriorResults, SavedTrees, ClassifierMixin, BayesianTrees):
+class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
     """Probit BART: P(second class) = Phi(offset + sum of trees), sampled with latent normals [1]_.
 
     Parameters

@@ -91,20 +91,23 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
             Fitted estimator.
         """
         base = HBARTRegressor() if self.estimator is None else self.estimator
-        X, y = indexable(X, check_target(y))
-        weight = check_weight(sample_weight, len(y))
-        weight = np.ones(len(y)) if weight is None else weight
+        target = check_target(y)
+        X, target = indexable(X, target)
+        weight = check_weight(sample_weight, len(target))
+        weight = np.ones(len(target)) if weight is None else weight
         candidates = list(ParameterGrid(_DEFAULT_GRID if self.param_grid is None else self.param_grid))
-        folds = list(check_cv(self.cv, y).split(X, y))
+        folds = list(check_cv(self.cv, target).split(X, target))
         self.cv_results_ = []
         for params in candidates:
-            scores = [self._score(clone(base).set_params(**params), X, y, weight, fold) for fold in folds]
+            scores = [
+                self._score(clone(base).set_params(**params), X, target, weight, fold) for fold in folds
+            ]
             values = np.array(scores)
             error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
             result = {"params": params, "log_score": float(values.mean()), "standard_error": float(error)}
             self.cv_results_.append(result)
         self.best_params_ = max(self.cv_results_, key=lambda result: result["log_score"])["params"]
-        self.best_estimator_ = clone(base).set_params(**self.best_params_).fit(X, y, sample_weight)
+        self.best_estimator_ = clone(base).set_params(**self.best_params_).fit(X, target, sample_weight)
         self.n_features_in_ = self.best_estimator_.n_features_in_
         return self
 

@@ -178,14 +178,14 @@ def _put_back(t, forest, old, n_leaves):  # type: ignore[no-untyped-def]
     for k in range(n_leaves):
         node = np.int64(scratch.leaves[k])
         value = trees.value[t, node]
-        weight = scratch.weights[k] if weighted else np.float64(trees.count[t, node])
+        weight = scratch.weights[k] if weighted else np.float64(trees.rows[t, node])
         scratch.weight_of[node] = weight
         scratch.sum_of[node] = scratch.sums[k] * value if scale else scratch.sums[k] + value * weight
     for k in range(2):
         if old[k] != 255:
             side, value = scratch.sides[k], trees.value[t, old[k]]
             if not weighted:
-                side[3] = trees.count[t, old[k]] - side[0]
+                side[3] = trees.rows[t, old[k]] - side[0]
                 side[4] = side[0]
             for s in range(1, 3):
                 side[s] = side[s] * value if scale else side[s] + value * side[s + 2]

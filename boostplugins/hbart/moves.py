@@ -63,7 +63,7 @@ def draw_values(rng, t, forest, precision):  # type: ignore[no-untyped-def]
         if trees.var[t, node] == -1:
             before = trees.value[t, node]
             after = draw_value(
-                rng, scratch.sum_of[node], scratch.weight_of[node], trees.count[t, node], prior, precision
+                rng, scratch.sum_of[node], scratch.weight_of[node], trees.rows[t, node], prior, precision
             )
             trees.value[t, node] = after
             scratch.owed_leaves[number] = node
@@ -96,7 +96,7 @@ def children_stay(t, node, forest):  # type: ignore[no-untyped-def]
 def node_score(t, node, forest, precision):  # type: ignore[no-untyped-def]
     """Log marginal likelihood of a leaf from its gathered sums."""
     scratch = forest.scratch
-    count = forest.trees.count[t, node]
+    count = forest.trees.rows[t, node]
     return leaf_score(scratch.sum_of[node], scratch.weight_of[node], count, forest.prior, precision)
 
 
@@ -112,7 +112,7 @@ def set_children(t, node, forest, sides):  # type: ignore[no-untyped-def]
     """Give the two leaves below a node the counts and sums of a rule's sides."""
     trees, scratch = forest.trees, forest.scratch
     left, right = trees.left[t, node], trees.right[t, node]
-    trees.count[t, left], trees.count[t, right] = np.int64(sides[5]), np.int64(sides[0])
+    trees.rows[t, left], trees.rows[t, right] = np.int64(sides[5]), np.int64(sides[0])
     scratch.sum_of[left], scratch.sum_of[right] = sides[1], sides[2]
     scratch.weight_of[left], scratch.weight_of[right] = sides[3], sides[4]
 
@@ -134,7 +134,7 @@ def grow_step(rng, t, node, rule, forest, precision):  # type: ignore[no-untyped
     """Accept or refuse a split of a leaf."""
     trees, prior, rules = forest.trees, forest.prior, forest.rules
     side = forest.scratch.sides[0]
-    count = trees.count[t, node]
+    count = trees.rows[t, node]
     side[5] = count - side[0]
     if side[0] < prior.min_leaf or side[5] < prior.min_leaf:
         return False
@@ -170,7 +170,7 @@ def prune_step(rng, t, node, forest, precision):  # type: ignore[no-untyped-def]
     undo = (trees.value[t, left], trees.value[t, right])
     scratch.sum_of[node] = scratch.sum_of[left] + scratch.sum_of[right]
     scratch.weight_of[node] = scratch.weight_of[left] + scratch.weight_of[right]
-    trees.count[t, node] = trees.count[t, left] + trees.count[t, right]
+    trees.rows[t, node] = trees.rows[t, left] + trees.rows[t, right]
     collapse(trees, t, node)
     p = split_probability(trees, t, node, rules, prior)
     growable, prunable = census(trees, t, rules, prior)
@@ -193,14 +193,14 @@ def change_step(rng, t, node, rule, forest, precision):  # type: ignore[no-untyp
     side, before = scratch.sides[0], scratch.sides[2]
     for s in range(5):
         side[s] += scratch.sides[1, s]
-    side[5] = trees.count[t, left] + trees.count[t, right] - side[0]
+    side[5] = trees.rows[t, left] + trees.rows[t, right] - side[0]
     if side[0] < prior.min_leaf or side[5] < prior.min_leaf:
         return False
     growable, prunable = census(trees, t, rules, prior)
     log_ratio = math.log(total_chance(growable, prunable, prior))
     log_ratio -= children_stay(t, node, forest) + pair_score(t, node, forest, precision)
     old_rule = (trees.var[t, node], trees.cut[t, node], trees.miss[t, node])
-    before[0], before[5] = trees.count[t, right], trees.count[t, left]
+    before[0], before[5] = trees.rows[t, right], trees.rows[t, left]
     before[1], before[2] = scratch.sum_of[left], scratch.sum_of[right]
     before[3], before[4] = scratch.weight_of[left], scratch.weight_of[right]
     trees.var[t, node], trees.cut[t, node], trees.miss[t, node] = rule

@@ -30,7 +30,7 @@ class Trees(NamedTuple):
     left: np.ndarray  # int64
     right: np.ndarray  # int64
     parent: np.ndarray  # int64, -1 for the root
-    count: np.ndarray  # int64: rows in the node, kept up to date for leaves
+    rows: np.ndarray  # int64: rows in the node, kept up to date for leaves
     value: np.ndarray  # float64: leaf values, a shift of the mean or a factor of the variance
     leaf_of: np.ndarray  # uint8: the leaf that each row is in
     top: np.ndarray  # int64 (m,): one past the last slot in use
@@ -149,7 +149,7 @@ def is_growable(trees, t, node, rules, prior):  # type: ignore[no-untyped-def]
     """Whether GROW may pick a node: a leaf of enough rows, with a rule to offer and room for children."""
     return (
         trees.var[t, node] == -1
-        and trees.count[t, node] >= 2 * prior.min_leaf
+        and trees.rows[t, node] >= 2 * prior.min_leaf
         and trees.used[t] + 2 <= trees.var.shape[1]
         and n_available(trees, t, node, rules) > 0
     )

@@ -36,7 +36,7 @@ def test_trees_and_rows_stay_consistent(name):
                 leaves = np.flatnonzero(trees.var[t] == -1)
                 inner = np.flatnonzero(trees.var[t] >= 0)
                 counts = np.bincount(labels, minlength=trees.var.shape[1])
-                np.testing.assert_array_equal(counts[leaves], trees.count[t, leaves])
+                np.testing.assert_array_equal(counts[leaves], trees.rows[t, leaves])
                 assert counts[leaves].min() >= hyper.min_leaf
                 assert len(leaves) == len(inner) + 1
                 assert trees.used[t] == len(leaves) + len(inner) <= hyper.max_nodes
