@@ -185,7 +185,7 @@ def _move(scores, drawn, place):  # type: ignore[no-untyped-def]
 
 
 def training_scores(booster: Booster, n_outputs: int) -> np.ndarray:
-    """Copy LightGBM's scores of the training rows, those it hands to the next objective.
+    """Give LightGBM's scores of the training rows, in the array that it hands to the next objective.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def training_scores(booster: Booster, n_outputs: int) -> np.ndarray:
         Scores.
     """
     scores = booster._Booster__inner_predict(data_idx=0)  # type: ignore[attr-defined]
-    return np.reshape(scores, (-1, n_outputs), order="F").T.copy()
+    return np.reshape(scores, (-1, n_outputs), order="F").T
 
 
 def _leaf_values(booster: Booster, iteration: int) -> list[np.ndarray]:

@@ -29,7 +29,7 @@ from boostplugins.lightgbm.leaves import LeafDraws
 from boostplugins.lightgbm.network import check_classes, first_row
 from boostplugins.lightgbm.settings import check_settings, find
 from boostplugins.losses import Loss, NormalLikelihood, SquaredError
-from boostplugins.losses.kernels import LARGEST_LOG, NORMAL, Rows, Step, all_outputs
+from boostplugins.losses.kernels import LARGEST_LOG, NORMAL, Rows, Step, all_outputs, bad_rows
 from boostplugins.noise import Stream, normals
 
 if TYPE_CHECKING:
@@ -275,9 +275,10 @@ class TrainingState:
         if self.chain.shrink_to == "start" and self.chain.shrink > 0:
             # Gives back what shrinkage takes from the start.
             pull = (step.factor * self.chain.shrink * self.start).astype(np.float32)
-            self._out += pull[:, None] * (self.weight if len(self.weight) else np.float32(1.0))
-        if not np.isfinite(self._out).all():
-            bad = int((~np.isfinite(self._out)).any(axis=0).sum())
+            for out, part in zip(self._out, pull, strict=True):
+                out += part * (self.weight if len(self.weight) else np.float32(1.0))
+        bad = bad_rows(self._out)
+        if bad:
             raise ValueError(
                 f"direction of the {self.loss.name} loss must be finite, got NaN or infinity in {bad} of "
                 f"{self.n_rows} rows at iteration {self.iteration}"

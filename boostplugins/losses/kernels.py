@@ -107,6 +107,21 @@ def all_outputs(kernel, step, rows, scores, out):  # type: ignore[no-untyped-def
 
 
 @njit(error_model="numpy")
+def bad_rows(out):  # type: ignore[no-untyped-def]
+    """Count the rows, columns of `out`, that are not finite, without an array of flags."""
+    total = 0
+    for k in range(len(out)):
+        for i in range(out.shape[1]):
+            if not np.isfinite(out[k, i]):
+                total += 1
+    if total and len(out) > 1:
+        total = 0
+        for i in range(out.shape[1]):
+            total += not np.isfinite(out[:, i]).all()
+    return total
+
+
+@njit(error_model="numpy")
 def draw(step, group, zeta):  # type: ignore[no-untyped-def]
     """Fill `zeta` with the normals of one group of rows."""
     if step.size > 0.0:
