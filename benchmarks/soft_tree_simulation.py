@@ -1,6 +1,6 @@
 """The simulation of the soft tree paper: friedman1 mean and friedman2 scale, beside its own software.
 
-Usage: python benchmarks/soft_tree_simulation.py [--families NO GU NBI] [--sizes 500 1000 5000 10000]
+Usage: python benchmarks/soft_tree_simulation.py [--families NO RG NBI] [--sizes 500 1000 5000 10000]
        [--replicates 20] [--rivals 3] [--large]
 """
 
@@ -110,7 +110,7 @@ def oracle(family: str, n_seeds: int = 3) -> None:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--families", nargs="+", default=["NO", "GU", "NBI"])
+    parser.add_argument("--families", nargs="+", default=["NO", "RG", "NBI"])
     parser.add_argument("--sizes", nargs="+", type=int, default=[500, 1000, 5000, 10_000])
     parser.add_argument("--replicates", type=int, default=20)
     parser.add_argument("--rivals", type=int, default=3, help="replicates of rival models")

@@ -318,7 +318,7 @@ def warn_of_column(y: Any) -> None:
     y : array-like
         Responses; a DataFrame of one column is no mistake.
     """
-    if not hasattr(y, "columns") and np.ndim(y) == 2 and np.shape(y)[1] == 1:
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; its one column is used",
             DataConversionWarning,

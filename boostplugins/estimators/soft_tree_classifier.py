@@ -198,7 +198,8 @@ class SoftTreeClassifier(ClassifierMixin, GrownTreeBase):
         ndarray of shape (n_samples,)
             Labels.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
         """Split the predictive entropy; a single tree has no knowledge part.

@@ -9,6 +9,8 @@ import numpy as np
 
 # A feature whose deviation is below this share of its size is constant but for rounding.
 _CONSTANT = 1e-12
+# Share of the rows below which a level gets no column of its own.
+_RARE = 0.01
 # Standardised values beyond are clipped: sums of products then stay finite.
 _LIMIT = 1e12
 
@@ -18,8 +20,8 @@ class Encoder:
     """Turns features into standardised columns.
 
     A number gives one column, and a second one that marks missing values where training had some
-    (a missing number is the training mean); a category gives one column a level (a level that
-    training did not hold is all zeros before standardising). Constant columns become 0.
+    (a missing number is the training mean); a category gives one column a level (levels that
+    training did not hold, or in less than 1 % of the rows, are all zeros before standardising). Constant columns become 0.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ class Encoder:
         for j in range(X.shape[1]):
             column = _column(X, j)
             if j in categorical:
-                found = tuple(sorted({str(v) for v in column}))
+                found = _frequent_levels(column, weight)
                 levels.append(found)
                 source += [j] * len(found)
             else:
@@ -82,9 +84,12 @@ class Encoder:
         columns = blank._columns(X)
         share = weight / weight.sum()
         center = np.array([_mean(c, share) for c in columns.T])
-        deviation = np.where(np.isnan(columns), 0.0, columns - center)
-        scale = np.sqrt(share @ deviation**2)
-        constant = ~(scale > _CONSTANT * np.abs(center)) | (scale < 1e-150)
+        with np.errstate(over="ignore"):
+            deviation = np.abs(np.where(np.isnan(columns), 0.0, columns - center))
+        # Squares of huge or tiny deviations leave the range of float64.
+        largest = np.where((deviation.max(axis=0) > 0), deviation.max(axis=0), 1.0)
+        scale = largest * np.sqrt(share @ (deviation / largest) ** 2)
+        constant = ~(scale > _CONSTANT * np.abs(center)) | (scale < 1e-300)
         return cls(blank.levels, marked, blank.source, center, np.where(constant, np.inf, scale))
 
     @property
@@ -141,6 +146,13 @@ class Encoder:
             Numbers of columns.
         """
         return np.flatnonzero(np.isin(self.source, features))
+
+
+def _frequent_levels(column: np.ndarray, weight: np.ndarray) -> tuple[str, ...]:
+    """Levels that hold their share of the rows; the others have no column, like unknown ones."""
+    levels, number = np.unique(column.astype(str), return_inverse=True)
+    share = np.bincount(number, weights=weight) / weight.sum()
+    return tuple(str(level) for level in levels[share >= _RARE])
 
 
 def _column(X: Any, j: int) -> np.ndarray:

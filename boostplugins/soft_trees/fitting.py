@@ -121,7 +121,7 @@ def fit_model(
     response = (y - units.shift) / units.scale
     with threadpool_limits(1, user_api="blas"):
         grown, objective = _fit(family, response, weight, blocks, terms, settings, report)
-        shift, errors = _split_effects(objective, grown.predictors)
+        shift, errors = _split_effects(objective, grown.predictors, _shared_columns(encoder, columns, terms))
     if not settings.inner:
         grown = replace(grown, predictors=[Predictor(p.gamma, p.tree.push_down()) for p in grown.predictors])
     change = float(weight.sum()) * units.log_scale(family)
@@ -190,10 +190,24 @@ def _fit(
     return best
 
 
+def _shared_columns(
+    encoder: Encoder, columns: Sequence[np.ndarray], terms: Sequence[tuple[Term, ...]]
+) -> list[np.ndarray]:
+    out = []
+    for seen, held in zip(columns, terms):
+        gated = set(encoder.source[seen].tolist())
+        widths = [term.rotation.shape[1] if term.is_smooth else 1 for term in held]
+        out.append(np.repeat([term.feature in gated for term in held], widths).astype(bool))
+    return out
+
+
 def _split_effects(
-    objective: Objective, predictors: Sequence[Predictor]
+    objective: Objective, predictors: Sequence[Predictor], shared: Sequence[np.ndarray]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """What of the tree is counted as structured, and standard errors of the sum."""
+    """What of the tree is counted as structured, and standard errors of the sum.
+
+    `shared` marks the structured columns whose feature the gates see too: only these are confounded.
+    """
     shift, errors = [], []
     raw = objective.raw(list(predictors))
     _, fisher = objective.derivatives(raw)
@@ -203,18 +217,20 @@ def _split_effects(
             shift.append(np.empty(0))
             errors.append(np.empty(0))
             continue
-        weighted = block.basis * objective.weight[:, None]
-        center = objective.weight @ block.basis / objective.weight.sum()
-        project = (
-            np.linalg.pinv(weighted.T @ (block.basis - center), rcond=1e-10)
-            @ (weighted - objective.weight[:, None] * center).T
-        )
+        project = np.zeros((columns, len(objective.y)))
+        project[shared[k]] = _projection(block.basis[:, shared[k]], objective.weight)
         shift.append(project @ p.tree.value(block.x))
         matrix = information(p, block, fisher[:, k]) + curvature(p, block, objective.penalty)
         change = jacobian_product(project, p, block)
         change[:, :columns] = np.eye(columns)
         errors.append(np.sqrt(np.einsum("ij,ji->i", change, solve_positive(matrix, change.T)).clip(0.0)))
     return shift, errors
+
+
+def _projection(basis: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Least squares coefficients on centred columns, as a matrix that takes a response."""
+    centred = (basis - weight @ basis / weight.sum()) * weight[:, None]
+    return np.linalg.pinv(centred.T @ basis, rcond=1e-10) @ centred.T
 
 
 def jacobian_product(project: np.ndarray, predictor: Predictor, block: Block) -> np.ndarray:

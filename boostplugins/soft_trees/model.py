@@ -18,9 +18,10 @@ class SoftTreeModel:
     r"""Fitted predictors on the scale of the response.
 
     The raw score of parameter k is :math:`\eta_k = B_k \gamma_k + T_k(x)` with structured columns B
-    and soft tree T. What of T lies in the span of B over the training rows, :math:`B_k a_k`, is
-    counted as structured: the effects reported are :math:`B_k (\gamma_k + a_k)` and
-    :math:`T_k - B_k a_k`, which are orthogonal, so that the split is unique [1]_.
+    and soft tree T. What of T lies in the span of those columns of B whose features the gates see
+    too, :math:`B_k a_k` over the training rows, is counted as structured: the effects reported are
+    :math:`B_k (\gamma_k + a_k)` and :math:`T_k - B_k a_k`, which are orthogonal, so that the split is
+    unique [1]_. Columns of other features need no such constraint; their a is 0.
 
     Parameters
     ----------
