@@ -259,9 +259,7 @@ def test_members_carry_the_prior_function_of_their_cycle(data, tmp_path):
     X, y = data
     prior = RandomPrior(scale=2.0, random_state=3).fit(X)
     schedule = CosineCycle(length=10, max_scale=2.0)
-    model, chain = _train(
-        SquaredError(1.0), X, y, iterations=30, schedule=schedule, noise="none", prior=prior
-    )
+    model, _ = _train(SquaredError(1.0), X, y, iterations=30, schedule=schedule, noise="none", prior=prior)
     leaves = model.calc_leaf_indexes(Pool(X)).astype(int)
     step, state = float(np.float32(0.1)), np.full(200, y.mean())
     expected = []

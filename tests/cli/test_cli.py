@@ -53,9 +53,7 @@ def test_regression_file(booster, files, capsys):
     assert ((out["lower"] < out["prediction"]) & (out["prediction"] < out["upper"])).all()
     assert "iteration 40 of 40" in capsys.readouterr().err
     model = SGLBRegressor.load(files / "model.zip")
-    np.testing.assert_allclose(
-        model.predict(pd.read_csv(files / "new.csv")), out["prediction"]
-    )
+    np.testing.assert_allclose(model.predict(pd.read_csv(files / "new.csv")), out["prediction"])
 
 
 def test_classification_file(files):
