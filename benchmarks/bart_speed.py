@@ -101,7 +101,7 @@ def run_bartz(kind, m):
     test = friedman(1000, 2)[0]
     build = getattr(bartz, "BART", None)
     build = build.gbart if hasattr(build, "gbart") else __import__("bartz.BART", fromlist=["gbart"]).gbart
-    options = {"ntree": m, "nskip": BURN, "ndpost": DRAWS, "mc_cores": 1, "printevery": 0}
+    options = {"ntree": m, "nskip": BURN, "ndpost": DRAWS, "printevery": 0}
 
     def fit(seed):
         start = time.process_time()

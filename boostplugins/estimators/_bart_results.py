@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_real
 from boostplugins.estimators._bart_base import BayesianTrees
+from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.hbart.diagnostics import interaction_counts, split_counts
 from boostplugins.predictive import Predictive
 from boostplugins.uncertainty import Uncertainty
@@ -116,7 +117,7 @@ class PosteriorResults(BayesianTrees):
         return arviz.from_dict(**draws)
 
 
-class RegressionResults(PosteriorResults):
+class RegressionResults(ProbabilisticRegressorMixin, PosteriorResults):
     """Predictions of a regression, in units of the target."""
 
     _centre: float

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from boostplugins._validation import check_real, check_target
 from boostplugins.estimators._bart_files import SavedTrees
 from boostplugins.estimators._bart_results import RegressionResults
-from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.hbart.bins import Bins
 from boostplugins.hbart.chains import Problem
 from boostplugins.hbart.design import VarianceDesign
@@ -22,7 +21,7 @@ from boostplugins.hbart.priors import Hyperparameters, guess_sigma, sigma_scale
 _CONSTANT_SCALE = 1e-9
 
 
-class TreeRegressor(RegressionResults, SavedTrees, ProbabilisticRegressorMixin):  # type: ignore[misc]
+class TreeRegressor(RegressionResults, SavedTrees):
     """What BARTRegressor and HBARTRegressor share; no estimator by itself."""
 
     nu: float

@@ -147,6 +147,8 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         X, matrix, _ = self._encode(X, y, None)
         labels = np.asarray(y)
         labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise ValueError("y must be finite, got NaN or infinity: drop the rows without a label")
         check_classification_targets(labels)
         self.classes_, code = np.unique(labels, return_inverse=True)
         if len(self.classes_) > 2:

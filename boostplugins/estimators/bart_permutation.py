@@ -94,7 +94,7 @@ def covariate_test(
                 name = X.columns[column] if isinstance(column, (int, np.integer)) else column
                 changed[name] = X[name].to_numpy()[order]
             else:
-                changed[:, column] = changed[order, column]
+                changed[:, int(column)] = changed[order, int(column)]
         permuted.append(_pseudo_r2(estimator, changed, y))
     return _outcome(_pseudo_r2(estimator, X, y), permuted)
 
