@@ -83,8 +83,6 @@ class TrainingState:
         self._curvature = np.ones(shape, dtype=np.float32)
         if len(self.weight):
             self._curvature[:] = self.weight
-        # The same 64 bits as a signed number, which is how compiled code takes integers.
-        self._seed = chain.random_state - 2**64 * (chain.random_state >= 2**63)
         self._newton = chain.leaves == "newton"
         # The compiled pass knows the range of a Normal likelihood, CatBoost's row by row does not.
         self._kernel = NORMAL if type(self.loss) is NormalLikelihood else self.loss.kernel
@@ -240,7 +238,7 @@ class TrainingState:
             sigma=self._sigma,
             scale=self.scale(self.iteration),
             factor=-1.0 / self.scale(self.iteration + 1),
-            seed=self._seed,
+            seed=np.uint64(self.chain.random_state),
             iteration=self.iteration,
             stream=int(stream),
             first_row=self.first_row,

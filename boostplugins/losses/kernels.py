@@ -32,7 +32,9 @@ class Step(NamedTuple):
         Scale s of the scores: F = s * score + shift.
     factor : float
         Factor of the result.
-    seed, iteration, stream, first_row : int
+    seed : uint64
+        Seed of the noise.
+    iteration, stream, first_row : int
         Place of the first row's noise among all draws.
     low, high : float
         Range of the log standard deviation of a Normal likelihood.
@@ -43,7 +45,7 @@ class Step(NamedTuple):
     sigma: float
     scale: float
     factor: float
-    seed: int
+    seed: np.uint64
     iteration: int
     stream: int
     first_row: int
