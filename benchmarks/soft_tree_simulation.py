@@ -127,7 +127,8 @@ def main() -> None:
         f"errors are standard errors over replicates; {TEST_ROWS} test rows"
     )
     print(
-        "fam       n model                     rep   CRPS          log score  MSE first           MSE second        CPU s"
+        f"{'fam':4s} {'n':>6s} {'model':26s} rep CRPS            log score  MSE first         "
+        "MSE second            CPU s"
     )
     warm = simulate(100, "NO", 0)
     SoftTreeRegressor(ridge=5.0, max_leaves=4).fit(warm[0], warm[1])  # compile before the clock starts
@@ -137,7 +138,8 @@ def main() -> None:
             if family == "NO" and n in PUBLISHED:
                 crps, mu, sigma, secs = PUBLISHED[n]
                 print(
-                    f"NO   {n:6d} {'published software':26s}   5 {crps:.4f}                    {mu:.5f}           {sigma:.4f}           {secs:8.2f}"
+                    f"NO   {n:6d} {'published software':26s}   5 {crps:.4f}                    "
+                    f"{mu:.5f}           {sigma:.4f}           {secs:8.2f}"
                 )
             run("SoftTree ridge=auto", lambda f=family: SoftTreeRegressor(f), family, n, given.replicates)
             run(

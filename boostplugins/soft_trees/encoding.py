@@ -21,7 +21,8 @@ class Encoder:
 
     A number gives one column, and a second one that marks missing values where training had some
     (a missing number is the training mean); a category gives one column a level (levels that
-    training did not hold, or in less than 1 % of the rows, are all zeros before standardising). Constant columns become 0.
+    training did not hold, or in less than 1 % of the rows, are all zeros before standardising).
+    Constant columns become 0.
 
     Parameters
     ----------

@@ -203,7 +203,7 @@ def _split_twice(
     score, fisher = objective.derivatives(raw)
     before = objective.log_likelihood(raw) - objective.penalties(model)
     rows, share = _screen_rows(len(raw))
-    found = []
+    found: list[tuple[Gate, np.ndarray, int, int]] = []
     for k in parameters:
         tree, x = model[k].tree, objective.blocks[k].x[rows]
         path = _path_weights(tree, Block.of_features(x))
@@ -284,7 +284,7 @@ def _screen(
 ) -> list[_Candidate]:
     """Candidates of every leaf of every tree, by falling gain of the quadratic model."""
     rows, share = _screen_rows(len(score))
-    found = []
+    found: list[_Candidate] = []
     for k, path in weights.items():
         x, seen = objective.blocks[k].x[rows], path[rows]
         for leaf in _divisible(model[k].tree, x, growth, 1):

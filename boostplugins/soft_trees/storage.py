@@ -171,8 +171,14 @@ def unpack_model(state: dict[str, Any], prefix: str, arrays: Arrays, encoder: En
     terms = tuple(
         tuple(
             Term(
-                **held,
-                **{name: arrays[f"{prefix}.{k}.{t}.{name}"] for name in ("center", "knots", "rotation")},
+                str(held["label"]),
+                int(held["feature"]),
+                held["level"],
+                arrays[f"{prefix}.{k}.{t}.center"],
+                float(held["scale"]),
+                arrays[f"{prefix}.{k}.{t}.knots"],
+                arrays[f"{prefix}.{k}.{t}.rotation"],
+                held["smoothing"],
             )
             for t, held in enumerate(state["terms"][k])
         )

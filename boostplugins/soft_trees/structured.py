@@ -188,9 +188,9 @@ def prepare(
                 raise ValueError(f"Smooth needs a numeric feature, got the category {names[j]!r}; use Linear")
             values = X.iloc[:, j].to_numpy()
             for level in held[1:]:
-                mean = np.array([share @ (values == level)])
+                center = np.array([share @ (values == level)])
                 label = f"{names[j]}={level}"
-                ready.append(Term(label, j, level, mean, 1.0, none, np.empty((0, 0)), None))
+                ready.append(Term(label, j, level, center, 1.0, none, np.empty((0, 0)), None))
             continue
         values = np.asarray(X.iloc[:, j] if hasattr(X, "iloc") else X[:, j], dtype=np.float64)
         seen = ~np.isnan(values)

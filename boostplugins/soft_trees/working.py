@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from boostplugins.soft_trees.criteria import sample_rows
 from boostplugins.soft_trees.kernels import differentiate, evaluate
 from boostplugins.soft_trees.objective import Penalty
-from boostplugins.soft_trees.screening import SCREEN_ROWS, polish, propose
+from boostplugins.soft_trees.screening import SCREEN_ROWS, Gate, polish, propose
 from boostplugins.soft_trees.tree import SoftTree
 
 
@@ -58,7 +58,7 @@ def working_tree(
         left = score - fisher * tree.value(x)
         seen, weight = share * left[rows], share * fisher[rows]
         paths = tree.path_weights(few)
-        found = []
+        found: list[tuple[Gate, int]] = []
         for leaf in tree.leaves:
             gates = propose(few, paths[:, leaf], seen, weight, penalty.gates, penalty.nodes)
             found.extend((gate, int(leaf)) for gate in gates[:1])
