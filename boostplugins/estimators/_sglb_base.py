@@ -27,8 +27,10 @@ from boostplugins.virtual_ensemble import VirtualEnsemble
 
 # Steps by the curvature of the losses: a class score's is at most 1/4, that of a mean's direction 1.
 _CLASS_STEP, _MEAN_STEP = 0.2, 0.02
-# Pseudo-rows that the shrinkage is worth (`benchmarks/shift.py`), and its limit for small sets.
-_CLASS_PRIOR_ROWS, _MEAN_PRIOR_ROWS, _MOST_SHRINK = 100, 400, 0.5
+# Pseudo-rows that the shrinkage is worth, and its limit for small sets (`benchmarks/shift.py`; class
+# scores of few rows without noise would be held back by more).
+_CLASS_PRIOR_ROWS, _MEAN_PRIOR_ROWS = 100, 400
+_CLASS_MOST_SHRINK, _MEAN_MOST_SHRINK = 0.02, 0.5
 _LEAVES_AT_LEAST = 10  # room that the least leaf size leaves small sets
 _SEED_STRIDE = 0x9E3779B97F4A7C15  # apart from the noise keys of neighbouring seeds
 
@@ -205,9 +207,8 @@ class SGLBBase(BaseEstimator):
     ) -> None:
         seed = _seed(self.random_state)
         if eval_set is None and self.validation_fraction is not None and len(y) > 1:
-            rows = np.arange(len(y))
             used, held = train_test_split(
-                rows,
+                np.arange(len(y)),
                 test_size=self.validation_fraction,
                 random_state=seed % 2**32,
                 stratify=y if stratify and min(np.bincount(y.astype(int))) > 1 else None,
@@ -242,8 +243,12 @@ class SGLBBase(BaseEstimator):
             step = _CLASS_STEP if loss.classification else _MEAN_STEP
         shrink = self.shrink
         if shrink is None:
-            prior_rows = _CLASS_PRIOR_ROWS if loss.classification else _MEAN_PRIOR_ROWS
-            shrink = min(prior_rows / len(y), _MOST_SHRINK)
+            rows, most = (
+                (_CLASS_PRIOR_ROWS, _CLASS_MOST_SHRINK)
+                if loss.classification
+                else (_MEAN_PRIOR_ROWS, _MEAN_MOST_SHRINK)
+            )
+            shrink = min(rows / len(y), most)
         for chain in range(self.n_chains):
             model = self._trainer.train(
                 loss=self.loss_,

@@ -35,7 +35,7 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
         better in the domain and know less beyond it.
     shrink : float, optional
         Rate at which the model is shrunk to its start, a Gaussian prior on leaf values. By default
-        the prior is worth 100 rows: 100 / n_samples, at most 0.5.
+        the prior is worth 100 rows: 100 / n_samples, at most 0.02.
     structure_noise : float, default=0.1
         Factor of the noise that the choice of splits sees; leaves keep the whole noise.
     prior : RandomPrior, "auto" or None, default="auto"
