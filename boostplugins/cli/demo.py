@@ -91,7 +91,8 @@ def _draw(table: pd.DataFrame, images: np.ndarray, auc: float, path: Path) -> bo
         return False
     figure = Figure(figsize=(9, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
-    left, right = figure.subfigures(1, 2, width_ratios=[1.2, 1])
+    halves: Any = figure.subfigures(1, 2, width_ratios=[1.2, 1])
+    left, right = halves
     axes: Any = left.subplots()
     bins = np.linspace(0, table["knowledge"].max(), 30)
     for known, name, style in (

@@ -145,7 +145,7 @@ class SGLBBase(BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "models_" in state:
-            self._virtual = self._ensembles()
+            self._virtual: list[VirtualEnsemble] = self._ensembles()
 
     @property
     def _trainer(self) -> Any:
@@ -220,7 +220,7 @@ class SGLBBase(BaseEstimator):
                 "early_stopping_rounds needs held-out rows; pass validation_fraction or eval_set"
             )
         self.models_: list[Any] = []
-        self._virtual: list[VirtualEnsemble] = []
+        self._virtual = []
         self.constant_ = loss.ready(y, weight).start(y, weight)
         self.loss_ = loss.ready(y, weight)
         if _nothing_to_split(X) or (y == y[0]).all():
