@@ -33,7 +33,7 @@ METHODS = {
     "ours, LightGBM, calibrated": None,
     "minimal LightGBM objective": None,
     "CatBoost RMSEWithUncertainty": None,
-    "NGBoost": "ngboost",
+    "NGBoost": "ngblgb",
     "ngboost-lightning": "ngblgb",
     "LightGBMLSS": "lss",
     "XGBoostLSS": "lss",
@@ -169,7 +169,7 @@ def _lightning(name: str, X: np.ndarray, y: np.ndarray) -> tuple:
 
     model = LightningBoostRegressor(
         dist=Normal if name == "normal" else Gamma, n_estimators=ROUNDS, learning_rate=RATE, max_depth=DEPTH,
-        num_leaves=8, min_child_samples=LEAF, verbose=False, n_jobs=1,
+        num_leaves=8, min_child_samples=LEAF, verbose=False, lgbm_params={"n_jobs": 1},
     )  # fmt: skip
 
     def predict(X_new: np.ndarray) -> np.ndarray:
