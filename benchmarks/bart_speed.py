@@ -105,7 +105,7 @@ def run_bartz(kind, m):
 
     def fit(seed):
         start = time.process_time()
-        model = build(X.T, y, x_test=test.T, seed=seed, **options)
+        model = build(X, y, x_test=test, seed=seed, **options)
         jax.block_until_ready(model.yhat_test)
         return model, time.process_time() - start
 

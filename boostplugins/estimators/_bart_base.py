@@ -136,6 +136,7 @@ class BayesianTrees(BaseEstimator):
         """Start the chains, burn them in, draw, and set what the draws give."""
         self._hyper = hyper
         self.interrupted_ = False
+        self.__dict__.pop("posterior_", None)  # draws of an earlier fit are none of this one
         streams = _seeds(self.random_state).spawn(int(self.n_chains))
         self._runs = [start_run(problem, hyper, np.random.default_rng(stream)) for stream in streams]
         watched = np.unique(np.linspace(0, len(matrix) - 1, _WATCHED_ROWS).astype(int))

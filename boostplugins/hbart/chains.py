@@ -14,7 +14,7 @@ from boostplugins.hbart.forest import Forest, Rows, new_scratch
 from boostplugins.hbart.log_linear import LogLinear
 from boostplugins.hbart.posterior import Pieces, Posterior, trim
 from boostplugins.hbart.priors import Hyperparameters
-from boostplugins.hbart.sampler import Chain, Record, new_record, refresh_rows, run
+from boostplugins.hbart.sampler import Chain, new_record, refresh_rows, run
 from boostplugins.hbart.trees import Rules, new_trees
 
 _REFRESH_EVERY = 64  # iterations; rounds end there, so that their length changes no bit
@@ -157,21 +157,22 @@ def advance(run_: Run, n_steps: int, keep: bool) -> None:
     while n_steps > 0:
         part = min(n_steps, _REFRESH_EVERY - int(chain.clock[0]) % _REFRESH_EVERY)
         scalars = np.empty((part if keep else 0, 1 + len(chain.linear.gamma)))
-        records = _records(run_, part if keep else 0)
+        changed = [flags.copy() for flags in run_.changed]
+        current = [numbers.copy() for numbers in run_.current]
+        # Should an interruption lose this part, the next one stores every structure afresh.
+        for flags in run_.changed:
+            flags[:] = True
+        records = [
+            new_record(part if keep else 0, len(forest.trees.top), forest.trees.var.shape[1], *notes)
+            for forest, *notes in zip((chain.mean, chain.variance), changed, current)
+        ]
         run(run_.rng, chain, part, keep, *records, scalars)
         if keep:
             run_.pieces.add(trim(records[0], part), trim(records[1], part), scalars)
+        run_.changed, run_.current = (changed[0], changed[1]), (current[0], current[1])
         if int(chain.clock[0]) % _REFRESH_EVERY == 0:
             refresh_rows(chain)
         n_steps -= part
-
-
-def _records(run_: Run, n_draws: int) -> list[Record]:
-    forests = (run_.chain.mean, run_.chain.variance)
-    return [
-        new_record(n_draws, len(f.trees.top), f.trees.var.shape[1], changed, current)
-        for f, changed, current in zip(forests, run_.changed, run_.current)
-    ]
 
 
 def round_length(run_: Run) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from boostplugins.hbart import chains
 from boostplugins.hbart.chains import advance, collect
 from boostplugins.hbart.sampler import sum_of_leaves
 from tests.hbart.problems import make_problem, routed, start
@@ -92,3 +93,27 @@ def test_length_of_rounds_changes_no_bit():
     np.testing.assert_array_equal(a.mean.values, b.mean.values)
     np.testing.assert_array_equal(a.gamma, b.gamma)
     np.testing.assert_array_equal(a.sigma2, b.sigma2)
+
+
+@pytest.mark.parametrize("keep_before", [0, 7])
+def test_draws_stay_right_after_an_interruption(keep_before, monkeypatch):
+    problem = make_problem(missing=0.1)
+    run, _ = start(problem, seed=6, n_trees=4, n_variance_trees=3, beta=0.5)
+    advance(run, keep_before, keep=True)
+    whole = chains.run
+
+    def interrupted(*arguments):
+        whole(*arguments)  # the signal arrives within the kernel and is seen when it returns
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(chains, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        advance(run, 20, keep=True)
+    monkeypatch.setattr(chains, "run", whole)
+    advance(run, 9, keep=True)
+    posterior = collect([run])
+    assert posterior.n_draws == keep_before + 9
+    f, spread = posterior.moments(problem.codes, problem.z)
+    rows = run.chain.mean.rows
+    np.testing.assert_allclose(f[-1], run.chain.target - rows.residual, atol=3e-6)
+    np.testing.assert_allclose(spread[-1], posterior.sigma2[-1] / rows.weight, rtol=3e-5)
