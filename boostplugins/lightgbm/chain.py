@@ -77,6 +77,10 @@ class CyclicalSGLB:
     A chain of K outputs needs ``num_class=K``. LightGBM's own predictions are the raw scores of the
     chain's last state; members, probabilities and uncertainty come from `VirtualEnsemble`.
 
+    Early stopping watches `metric` and cuts the chain at its best iteration. ``init_model`` goes on with
+    a chain of the same settings and no shrinkage. Bagging and GOSS choose the rows that trees are grown
+    on; independent leaves are means over all rows. ``boosting="dart"`` is for chains without noise.
+
     Examples
     --------
     >>> import lightgbm as lgb

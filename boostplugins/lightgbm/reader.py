@@ -12,6 +12,7 @@ import pandas as pd
 from lightgbm import Booster
 
 from boostplugins.lightgbm.description import read_description
+from boostplugins.lightgbm.sessions import sessions
 from boostplugins.lightgbm.settings import find
 
 
@@ -34,6 +35,7 @@ class LightGBMReader:
     """
 
     def __init__(self, model: Any, description: dict[str, Any] | None = None) -> None:
+        sessions.forget_finished()  # a model that is read is trained
         self.booster = _booster(model)
         found = read_description(self.booster) if description is None else description
         if found is None:

@@ -43,16 +43,13 @@ def find_state(data: Any, armed: bool) -> TrainingState | None:
     TrainingState or None
         The state of the fit.
     """
-    latest = None
     sessions.forget_finished()
-    for booster, state in list(sessions.states.items()):
+    for booster, state in reversed(list(sessions.states.items())):  # the newest first
         if armed and not state.armed:
             continue
-        if data is None:
-            latest = state
-        elif booster.train_set is data or any(held is data for held in booster.valid_sets):
+        if data is None or booster.train_set is data or any(held is data for held in booster.valid_sets):
             return state
-    return latest
+    return None
 
 
 def data_of(booster: Booster, scores: np.ndarray) -> Dataset | None:

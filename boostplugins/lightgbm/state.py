@@ -71,10 +71,10 @@ class TrainingState:
         self.total = self.begin + n_iterations
         self.learning_rate = float(find(params, "learning_rate"))
         self.first_row, distributed = first_row(params)
+        self._check(params, booster, chain.loss.ready(y, weights).n_outputs, distributed)
         self.loss = self._ready_loss(y, weights, data, distributed)
-        self._check(params, booster, data, distributed)
         self._decay = math.log1p(-chain.shrink * self.learning_rate)
-        self.start = self._start(y, weights, data, distributed)
+        self.start = self._start(y, weights, data)
         self.noise_size = 0.0
         if chain.noise == "objective" and chain.temperature != math.inf:
             self.noise_size = math.sqrt(2.0 / (self.learning_rate * chain.temperature))
@@ -99,12 +99,12 @@ class TrainingState:
         self.splittable = any(data.feature_num_bin(i) > 1 for i in range(data.num_feature()))
         write_description(booster, self.description(), self.splittable)
 
-    def _check(self, params: dict[str, Any], booster: Booster, data: Dataset, distributed: bool) -> None:
-        chain = self.chain
+    def _check(self, params: dict[str, Any], booster: Booster, n_outputs: int, distributed: bool) -> None:
+        chain, data = self.chain, booster.train_set
         steps = self.total - self.begin
         check_settings(
             params,
-            self.loss.n_outputs,
+            n_outputs,
             chain.noise != "none" and chain.temperature != math.inf,
             chain.shrink * self.learning_rate * steps,
             has_categories(data),
@@ -140,9 +140,7 @@ class TrainingState:
             return loss.with_noise_variance(held_out_variance(data))
         return loss.ready(y, weight)
 
-    def _start(
-        self, y: np.ndarray, weight: np.ndarray | None, data: Dataset, distributed: bool
-    ) -> np.ndarray:
+    def _start(self, y: np.ndarray, weight: np.ndarray | None, data: Dataset) -> np.ndarray:
         if self.begin or has_start(data):
             return np.zeros(self.loss.n_outputs)
         if self.chain.start is not None:

@@ -8,6 +8,7 @@ import threading
 import lightgbm as lgb
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from boostplugins import BernoulliMask, CosineCycle, SGLBRegressor, VirtualEnsemble
 from boostplugins.lightgbm import CyclicalSGLB
@@ -231,3 +232,34 @@ def test_zero_weights_are_absent_rows():
         train(chain, X, y, 10, np.zeros(300))
     with pytest.raises((ValueError, lgb.basic.LightGBMError), match=r"weight"):
         train(chain, X, y, 10, -weight)
+
+
+def test_a_kept_booster_is_not_mistaken_for_the_next():
+    X, y = regression()
+    data = lgb.Dataset(X, y)
+    held = data.create_valid(X[:50], y[:50])
+    found = []
+    kept = []
+    for variance in (1.0, 2.0, 1.0):
+        chain = CyclicalSGLB(SquaredError(variance), random_state=2)
+        params = {"objective": chain} | QUIET | chain.lightgbm_params()
+        options = {"valid_sets": [held], "feval": chain.metric(), "keep_training_booster": True}
+        kept.append(lgb.train(params, data, 4, callbacks=[chain.callback()], **options))
+        found.append(kept[-1].best_score["valid_0"]["log_score"])
+    assert found[0] == found[2] != found[1]
+
+
+def test_fits_leave_no_arrays_behind():
+    from boostplugins.lightgbm.sessions import sessions
+
+    X, y = regression()
+    booster = train(CyclicalSGLB(SquaredError(1.0)), X, y, 30)
+    VirtualEnsemble.from_lightgbm(booster)
+    assert booster not in sessions.states
+
+
+def test_sparse_rows():
+    X, y = regression()
+    sparse = csr_matrix(np.where(X > 0, X, 0.0))
+    ensemble = VirtualEnsemble.from_lightgbm(train(CyclicalSGLB(SquaredError(1.0)), sparse, y, 30))
+    np.testing.assert_array_equal(ensemble.members(sparse), ensemble.members(sparse.toarray()))
