@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 
 class Entry(NamedTuple):
-    """A model: its class in `boostplugins`, settings, and smaller ones for a quick look."""
+    """A model: its class in `boostplugins.estimators`, settings, and smaller ones for a quick look."""
 
     kind: str
     settings: dict[str, Any]
@@ -19,32 +19,40 @@ class Entry(NamedTuple):
 
 
 _TREES = {"n_estimators": 200}
-_ROUNDS = {"n_estimators": 150, "learning_rate": 0.1}
+# Boosted likelihoods grow too sure without held-out rows; each fold's model keeps some.
+_STOPPED = {"n_folds": 5, "early_stopping_rounds": 30}
+_ROUNDS = {"n_estimators": 150, "learning_rate": 0.1, "n_folds": 3, "early_stopping_rounds": 15}
 _BART = {"n_trees": 30, "n_burn": 100, "n_draws": 100, "n_chains": 2}
-_FOREST = {"n_estimators": 10}
+_FOREST = {"n_estimators": 8, "ridge": 0.1, "max_leaves": 12}
 _NETWORKS = {"max_epochs": 60}
 
 _REGRESSION: dict[str, Entry] = {
-    "sglb-catboost": Entry("SGLBRegressor", {"booster": "catboost", "n_jobs": 1}, _TREES),
-    "sglb-lightgbm": Entry("SGLBRegressor", {"booster": "lightgbm", "n_jobs": 1}, _TREES),
-    "sglb-normal": Entry("SGLBRegressor", {"loss": "normal", "booster": "lightgbm", "n_jobs": 1}, _TREES),
-    "distributional": Entry("DistributionalRegressor", {"booster": "lightgbm"}, _ROUNDS),
-    "distributional-catboost": Entry("DistributionalRegressor", {"booster": "catboost"}, _ROUNDS),
-    "soft-tree": Entry("SoftTreeRegressor", {}, {"ridge": 0.1, "max_leaves": 16}),
-    "soft-forest": Entry("SoftForestRegressor", {}, _FOREST),
-    "soft-boosting": Entry("SoftBoostingRegressor", {}, {}),
-    "usnrt": Entry("USNRTRegressor", {}, _NETWORKS),
-    "usnrt-ensemble": Entry("USNRTRegressor", {"n_members": 5}, _NETWORKS | {"n_members": 3}),
-    "deep-ensemble": Entry("HNNRegressor", {"n_members": 5}, _NETWORKS | {"n_members": 3}),
-    "mc-dropout": Entry("MCDropoutRegressor", {}, _NETWORKS),
-    "hbart": Entry("HBARTRegressor", {}, _BART),
-    "bart": Entry("BARTRegressor", {}, _BART),
+    "sglb-catboost": Entry("sglb.SGLBRegressor", {"booster": "catboost", "n_jobs": 1}, _TREES),
+    "sglb-lightgbm": Entry("sglb.SGLBRegressor", {"booster": "lightgbm", "n_jobs": 1}, _TREES),
+    "sglb-normal": Entry(
+        "sglb.SGLBRegressor", {"loss": "normal", "booster": "lightgbm", "n_jobs": 1}, _TREES
+    ),
+    "distributional": Entry(
+        "distributional.DistributionalRegressor", {"booster": "lightgbm", **_STOPPED}, _ROUNDS
+    ),
+    "distributional-catboost": Entry(
+        "distributional.DistributionalRegressor", {"booster": "catboost", **_STOPPED}, _ROUNDS
+    ),
+    "soft-tree": Entry("soft_tree.SoftTreeRegressor", {}, {"ridge": 0.1, "max_leaves": 16}),
+    "soft-forest": Entry("soft_tree_forest.SoftForestRegressor", {}, _FOREST),
+    "soft-boosting": Entry("soft_tree_boosting.SoftBoostingRegressor", {}, {"n_estimators": 60}),
+    "usnrt": Entry("usnrt.USNRTRegressor", {}, _NETWORKS),
+    "usnrt-ensemble": Entry("usnrt.USNRTRegressor", {"n_members": 5}, _NETWORKS | {"n_members": 3}),
+    "deep-ensemble": Entry("hnn.HNNRegressor", {"n_members": 5}, _NETWORKS | {"n_members": 3}),
+    "mc-dropout": Entry("mc_dropout.MCDropoutRegressor", {}, _NETWORKS),
+    "hbart": Entry("hbart.HBARTRegressor", {}, _BART),
+    "bart": Entry("bart.BARTRegressor", {}, _BART),
 }
 _CLASSIFICATION: dict[str, Entry] = {
-    "sglb-catboost": Entry("SGLBClassifier", {"booster": "catboost", "n_jobs": 1}, _TREES),
-    "sglb-lightgbm": Entry("SGLBClassifier", {"booster": "lightgbm", "n_jobs": 1}, _TREES),
-    "soft-tree": Entry("SoftTreeClassifier", {}, {"ridge": 0.1, "max_leaves": 16}),
-    "bart": Entry("BARTClassifier", {}, _BART),
+    "sglb-catboost": Entry("sglb.SGLBClassifier", {"booster": "catboost", "n_jobs": 1}, _TREES),
+    "sglb-lightgbm": Entry("sglb.SGLBClassifier", {"booster": "lightgbm", "n_jobs": 1}, _TREES),
+    "soft-tree": Entry("soft_tree_classifier.SoftTreeClassifier", {}, {"ridge": 0.1, "max_leaves": 16}),
+    "bart": Entry("bart_classifier.BARTClassifier", {}, _BART),
 }
 # What `compare` fits when it is told nothing.
 DEFAULT: dict[str, tuple[str, ...]] = {
@@ -123,7 +131,8 @@ def make_model(name: str, classification: bool = False, random_state: int = 0, q
         if entry is None:
             assert baseline is not None
             return baseline(random_state)
-        kind = getattr(import_module("boostplugins"), entry.kind)
+        module, _, kind_name = entry.kind.partition(".")
+        kind = getattr(import_module(f"boostplugins.estimators.{module}"), kind_name)
         return kind(**(entry.settings | (entry.quick if quick else {})), random_state=random_state)
     except Exception as error:
         return error
@@ -134,7 +143,8 @@ def _family(name: str, classification: bool) -> Entry | None:
     booster = {"family": "lightgbm", "family-catboost": "catboost"}.get(how)
     if classification or booster is None or not family:
         return None
-    return Entry("DistributionalRegressor", {"booster": booster, "family": family}, _ROUNDS)
+    settings = {"booster": booster, "family": family, **_STOPPED}
+    return Entry("distributional.DistributionalRegressor", settings, _ROUNDS)
 
 
 def _baselines(classification: bool) -> dict[str, Callable[[int], BaseEstimator]]:

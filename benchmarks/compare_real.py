@@ -1,0 +1,164 @@
+"""`compare` on four real data sets of different kinds: regression, counts, a skewed target, classes.
+
+Each has rows of another kind, held out, on which knowledge uncertainty should rise. Small settings
+(``quick=True``), one thread, five folds (three for classes). Needs the staged data.
+
+    python benchmarks/compare_real.py                  # all four, some minutes
+    python benchmarks/compare_real.py concrete         # one
+    python benchmarks/compare_real.py --fits FOLDER    # a broken run goes on
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+
+import argparse
+import platform
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from boostplugins.compare import compare, summary
+from boostplugins.datasets import load_staged
+
+RESULTS = Path(__file__).parent / "results"
+LIBRARIES = ("catboost", "lightgbm", "scikit-learn", "numba", "numpy")
+COMMON = [
+    "sglb-catboost", "sglb-lightgbm", "sglb-normal", "distributional", "distributional-catboost",
+]  # fmt: skip
+OTHERS = [
+    "soft-tree", "soft-forest", "soft-boosting", "usnrt", "usnrt-ensemble", "deep-ensemble", "mc-dropout",
+    "hbart", "bart", "linear", "random-forest",
+]  # fmt: skip
+
+
+class Task(NamedTuple):
+    """A data set: what it is, its rows and responses, the mask of shifted rows, and the models."""
+
+    title: str
+    load: Callable[[], tuple[pd.DataFrame, pd.Series, np.ndarray]]
+    models: list[str]
+    folds: int = 5
+    classification: bool = False
+
+
+def _concrete() -> tuple[pd.DataFrame, pd.Series, np.ndarray]:
+    X, y, *_ = load_staged("concrete")
+    return X, y, (X["age"] > 90).to_numpy()
+
+
+def _bike() -> tuple[pd.DataFrame, pd.Series, np.ndarray]:
+    X, y, *_ = load_staged("bike_hour")
+    rows = np.random.default_rng(0).choice(len(y), 3000, replace=False)
+    X, y = X.iloc[rows], y.iloc[rows]
+    hot = (X["season"] == 3).to_numpy()
+    return X.drop(columns=["season", "mnth"]), y, hot
+
+
+def _rent() -> tuple[pd.DataFrame, pd.Series, np.ndarray]:
+    X, y, *_ = load_staged("rent99")
+    return X.drop(columns="district"), y, (X["area"] > 100).to_numpy()
+
+
+def _covtype() -> tuple[pd.DataFrame, pd.Series, np.ndarray]:
+    X, y, *_ = load_staged("covtype20k")
+    rng, fourth = np.random.default_rng(0), (X["wilderness_area"] == 4).to_numpy()
+    seen = rng.choice(np.flatnonzero(~fourth), 3000, replace=False)
+    rows = np.concatenate([seen, rng.choice(np.flatnonzero(fourth), 600, replace=False)])
+    X = X.iloc[rows].drop(columns="wilderness_area")
+    X["soil_type"] = X["soil_type"].astype(int).astype(str).astype("category")
+    return X, y.iloc[rows], fourth[rows]
+
+
+TASKS = {
+    "concrete": Task(
+        "compressive strength of concrete; shifted: older than 90 days", _concrete, COMMON + OTHERS
+    ),
+    "bike_hour": Task(
+        "rented bicycles an hour, 3000 hours of 17379; shifted: summer (no column names season or month)",
+        _bike,
+        [*COMMON[:4], "family:negative_binomial", "family:poisson", *OTHERS],
+    ),
+    "rent99": Task(
+        "Munich rents, skewed; shifted: more than 100 square metres",
+        _rent,
+        [*COMMON[:4], "family:gamma", "family:lognormal", *OTHERS],
+    ),
+    "covtype20k": Task(
+        "forest cover, 7 classes, 3000 rows of areas 1 to 3; shifted: 600 rows of wilderness area 4",
+        _covtype,
+        ["sglb-catboost", "sglb-lightgbm", "soft-tree", "bart", "logistic", "random-forest"],
+        folds=3,
+        classification=True,
+    ),
+}  # fmt: skip
+
+
+def run(name: str, fits: Path) -> str:
+    """Compare on one data set and write the table."""
+    task = TASKS[name]
+    X, y, shift = task.load()
+    options: dict[str, Any] = {
+        "task": "classification" if task.classification else "regression",
+        "quick": True,
+    }
+    started = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # short chains and few iterations, on purpose
+        # Compile first, so that the clock sees fits only.
+        few = np.random.default_rng(0).permutation(np.flatnonzero(~shift))[:120]
+        compare(task.models, X.iloc[few], y.iloc[few], cv=2, **options)
+        table = compare(
+            task.models, X, y, cv=task.folds, shift=shift, results=fits / name, verbose=True, **options
+        )
+    short = summary(table)
+    errors = short.pop("error") if "error" in short else pd.Series(dtype=object)
+    libraries = ", ".join(f"{library} {version(library)}" for library in ("boostplugins", *LIBRARIES))
+    lines = [
+        f"{name}: {task.title}",
+        f"{int((~shift).sum())} rows in {task.folds} folds, {int(shift.sum())} shifted; quick=True",
+        f"Python {platform.python_version()}, {libraries}",
+        f"{platform.machine()}, {os.cpu_count()} cores, one thread, CPU seconds; "
+        f"{time.process_time() - started:.0f} s in all",
+        "Means ± standard errors (Nadeau and Bengio); * differs from the first model by more than two.",
+        "",
+        _columns(short),
+        *(f"{model}: {text}" for model, text in errors.items() if text),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(short: pd.DataFrame) -> str:
+    """Two blocks of columns, so that lines stay readable."""
+    half = (short.shape[1] + 1) // 2
+    return "\n\n".join(part.to_string() for part in (short.iloc[:, :half], short.iloc[:, half:]))
+
+
+def main() -> None:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", default=list(TASKS), help=", ".join(TASKS))
+    parser.add_argument(
+        "--fits", type=Path, default=Path(tempfile.gettempdir()) / "boostplugins-compare-fits"
+    )
+    options = parser.parse_args()
+    RESULTS.mkdir(exist_ok=True)
+    for name in options.names:
+        text = run(name, options.fits)
+        (RESULTS / f"compare_{name}.txt").write_text(text)
+        print(text)
+
+
+if __name__ == "__main__":
+    main()
