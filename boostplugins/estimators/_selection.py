@@ -31,7 +31,7 @@ def candidates(y: np.ndarray) -> list[Family]:
         responses, of responses >= 0 with zeros, or of real ones.
     """
     if (y >= 0).all() and (np.floor(y) == y).all():
-        names = _COUNTS
+        names: tuple[str, ...] = _COUNTS
     elif ((y > 0) & (y < 1)).all():
         names = _UNIT
     elif (y > 0).all():

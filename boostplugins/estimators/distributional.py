@@ -5,34 +5,27 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import check_is_fitted
 
-from boostplugins._files import read_archive, write_archive
-from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
+from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.calibration import Recalibrator
+from boostplugins.estimators._distributional_fitted import FittedDistributional
 from boostplugins.estimators._frames import fit_frame, predict_frame
+from boostplugins.estimators._rows import Rows, check_rows, nothing_to_split, pick, seed_of
 from boostplugins.estimators._selection import folds, select
 from boostplugins.estimators._units import Units
-from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
-from boostplugins.families import Family, family_from_dict, get_family
+from boostplugins.families import Family, get_family
 from boostplugins.families._steps import METRICS, Steps, step_exponent
 from boostplugins.predictive import Predictive
-from boostplugins.uncertainty import Uncertainty
 
 _LOGGER = logging.getLogger(__name__)
-_Rows = tuple[Any, np.ndarray, "np.ndarray | None", "np.ndarray | None"]
 
 
-class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
+class DistributionalRegressor(FittedDistributional):
     """Regressor that boosts every parameter of the response's distribution.
 
     Responses are standardised inside as far as the family allows, so that predictions follow any
@@ -170,10 +163,6 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         tags.input_tags.categorical = True
         return tags
 
-    @property
-    def _trainer(self) -> Any:
-        return import_module(f"boostplugins.{self.booster}.distributional_training")
-
     def fit(
         self,
         X: Any,
@@ -209,11 +198,11 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         if not isinstance(self.family, str) or self.family != "auto":
             get_family(self.family)
         frame, self.categorical_features_ = fit_frame(self, X, self.cat_features)
-        rows = _check_rows(frame, y, sample_weight, offset, "y")
+        rows = check_rows(frame, y, sample_weight, offset, "y")
         held = self._held(eval_set)
         if rows[2] is not None and (rows[2] == 0).any():
-            rows = _pick(rows, np.flatnonzero(rows[2] > 0))
-        seed = _seed(self.random_state)
+            rows = pick(rows, np.flatnonzero(rows[2] > 0))
+        seed = seed_of(self.random_state)
         self.family_ = self._choose_family(rows, seed)
         for part, name in ((rows, "y"), (held, "y of eval_set")):
             if part is not None:
@@ -249,7 +238,7 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         if self.calibration is not None:
             check_option("calibration", self.calibration, ("scale", "conformal"))
 
-    def _held(self, eval_set: tuple[Any, ...] | None) -> _Rows | None:
+    def _held(self, eval_set: tuple[Any, ...] | None) -> Rows | None:
         if eval_set is None:
             return None
         if not isinstance(eval_set, (tuple, list)) or not 2 <= len(eval_set) <= 4:
@@ -258,15 +247,15 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
             )
         frame = predict_frame(self, eval_set[0], self.categorical_features_)
         more = [*eval_set[2:], None, None][:2]
-        return _check_rows(frame, eval_set[1], more[0], more[1], "y of eval_set")
+        return check_rows(frame, eval_set[1], more[0], more[1], "y of eval_set")
 
-    def _choose_family(self, rows: _Rows, seed: int) -> Family:
+    def _choose_family(self, rows: Rows, seed: int) -> Family:
         self.selection_: dict[str, float] = {}
         if not (isinstance(self.family, str) and self.family == "auto"):
             return get_family(self.family).ready(rows[1])
 
         def held_out(family: Family, used: np.ndarray, held: np.ndarray) -> np.ndarray:
-            train, test = _pick(rows, used), _pick(rows, held)
+            train, test = pick(rows, used), pick(rows, held)
             units = Units.of(family, train[1], train[2])
             quick = self._settings(len(used), seed) | {
                 "rounds": min(self.n_estimators, 100),
@@ -300,12 +289,12 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         }
 
     def _train_one(
-        self, family: Family, units: Units, rows: _Rows, held: _Rows | None, settings: dict[str, Any]
+        self, family: Family, units: Units, rows: Rows, held: Rows | None, settings: dict[str, Any]
     ) -> tuple[Steps, Any]:
         X, y, weight, offset = rows
         step = ("natural" if family.locations else "fisher") if self.step is None else self.step
         steps = Steps(family, units.inward(y), weight, units.offset(family, offset), step_exponent(step))
-        if _nothing_to_split(X):
+        if nothing_to_split(X):
             return steps, None
         watched = None
         if held is not None:
@@ -315,19 +304,21 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         )
         return steps, model
 
-    def _train_all(self, rows: _Rows, held: _Rows | None, seed: int) -> None:
+    def _train_all(self, rows: Rows, held: Rows | None, seed: int) -> None:
         family, units, n = self.family_, self.units_, len(rows[1])
         settings = self._settings(n, seed)
         if self.n_folds is not None and n < self.n_folds:
             raise ValueError(f"n_folds must be at most the number of rows, got {self.n_folds} and {n}")
         if self.n_folds is not None:
-            plan = [(_pick(rows, used), _pick(rows, out)) for used, out in folds(n, self.n_folds, seed)]
+            plan: list[tuple[Rows, Rows | None]] = [
+                (pick(rows, used), pick(rows, out)) for used, out in folds(n, self.n_folds, seed)
+            ]
         elif held is None and self.validation_fraction is not None and n > 1:
             parts = folds(n, max(round(1.0 / self.validation_fraction), 2), seed)
             if self.validation_fraction > 0.5:
                 raise ValueError(f"validation_fraction must be at most 0.5, got {self.validation_fraction}")
             used, out = next(parts)
-            plan = [(_pick(rows, used), _pick(rows, out))]
+            plan = [(pick(rows, used), pick(rows, out))]
         else:
             plan = [(rows, held)]
         trained = [self._train_one(family, units, train, out, settings) for train, out in plan]
@@ -355,7 +346,7 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _calibrate(self, trained: list[tuple[Steps, Any]], held: list[_Rows | None]) -> Recalibrator | None:
+    def _calibrate(self, trained: list[tuple[Steps, Any]], held: list[Rows | None]) -> Recalibrator | None:
         if self.calibration is None:
             return None
         theta, y, weight = [], [], []
@@ -372,7 +363,7 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         return made
 
     def _factor_of_mixture(
-        self, factor: float, trained: list[tuple[Steps, Any]], held: list[_Rows | None]
+        self, factor: float, trained: list[tuple[Steps, Any]], held: list[Rows | None]
     ) -> float:
         """Turn the factor that calibrates single members into the one for their mixture.
 
@@ -393,271 +384,3 @@ class DistributionalRegressor(ProbabilisticRegressorMixin, BaseEstimator):
             shares.append(np.minimum(means.var(axis=1) / data, 0.5 * factor**2))
         square = factor**2 - 2.0 * float(np.mean(np.concatenate(shares)))
         return float(np.sqrt(max(square, 0.25 * factor**2)))
-
-    def _theta(
-        self, family: Family, units: Units, steps: Any, model: Any, X: Any, offset: np.ndarray | None
-    ) -> np.ndarray:
-        start, low, high = (steps.start, steps.low, steps.high) if isinstance(steps, Steps) else steps
-        if model is None:
-            raw = np.tile(start, (len(X), 1))
-        else:
-            raw = model.raw(X, effective_n_jobs(self.n_jobs))
-        moved = units.offset(family, offset)
-        if moved is not None:
-            raw[:, 0] += moved
-        return units.outward(family, family.theta(np.clip(raw, low, high)))
-
-    def _inputs(self, X: Any, offset: ArrayLike | None) -> tuple[Any, np.ndarray | None]:
-        check_is_fitted(self, "models_")
-        frame = predict_frame(self, X, self.categorical_features_)
-        if offset is None:
-            return frame, None
-        values = check_target(offset, "offset")
-        if len(values) != len(frame):
-            raise ValueError(f"offset must have {len(frame)} rows as X has, got {len(values)}")
-        return frame, values
-
-    def predict_dist(self, X: Any, offset: ArrayLike | None = None) -> Predictive:
-        """Predict the whole distribution of the response.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict.
-        offset : array-like of shape (n_samples,), optional
-            Known part of the first raw score, as in `fit`; 0 by default (exposure 1).
-
-        Returns
-        -------
-        Predictive
-            Calibrated distributions; a mixture where there are several models.
-        """
-        frame, offset = self._inputs(X, offset)
-        models = self.models_ or [None]
-        theta = [
-            self._theta(self.family_, self.units_, limits, model, frame, offset)
-            for limits, model in zip(self._limits, models)
-        ]
-        dist = Predictive(self.family_, theta[0] if len(theta) == 1 else np.stack(theta, axis=1))
-        return dist if self.calibration_ is None else self.calibration_.apply(dist)
-
-    def predict(self, X: Any, offset: ArrayLike | None = None) -> np.ndarray:
-        """Predict the mean of the response.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict.
-        offset : array-like of shape (n_samples,), optional
-            As for `predict_dist`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Predictive means, in units of the target.
-        """
-        return self.predict_dist(X, offset).mean()
-
-    def predict_interval(self, X: Any, coverage: float = 0.9, offset: ArrayLike | None = None) -> np.ndarray:
-        """Predict a central interval of the response.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict.
-        coverage : float, default=0.9
-            Probability within the interval, in (0, 1).
-        offset : array-like of shape (n_samples,), optional
-            As for `predict_dist`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Lower and upper end, in units of the target.
-        """
-        return self.predict_dist(X, offset).interval(coverage)
-
-    def predict_uncertainty(self, X: Any, offset: ArrayLike | None = None) -> Uncertainty:
-        """Split the predictive variance into knowledge and data parts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to predict.
-        offset : array-like of shape (n_samples,), optional
-            As for `predict_dist`.
-
-        Returns
-        -------
-        Uncertainty
-            Variances in squared units of the target; knowledge is 0 for a single model.
-        """
-        return self.predict_dist(X, offset).uncertainty()
-
-    def contributions(self, X: Any) -> np.ndarray:
-        """Share the raw scores among the features (SHAP values), averaged over the models.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features + 1, n_params)
-            Contributions to each parameter's raw score in units of the response, the base value
-            last; they sum to `predict_raw`.
-        """
-        frame, _ = self._inputs(X, None)
-        factor, shift = self.units_.raw_map(self.family_)
-        shares = np.zeros((len(frame), self.n_features_in_ + 1, self.family_.n_params))
-        if not self.models_:
-            shares[:, -1] = self._limits[0][0]
-        for model in self.models_:
-            shares += model.contributions(frame, effective_n_jobs(self.n_jobs)) / len(self.models_)
-        shares *= factor
-        shares[:, -1] += shift
-        return shares
-
-    def predict_raw(self, X: Any) -> np.ndarray:
-        """Predict raw scores, averaged over the models, without limits and calibration.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_params)
-            Link-scale parameters in units of the response.
-        """
-        frame, _ = self._inputs(X, None)
-        factor, shift = self.units_.raw_map(self.family_)
-        if not self.models_:
-            return np.tile(factor * self._limits[0][0] + shift, (len(frame), 1))
-        raw = [model.raw(frame, effective_n_jobs(self.n_jobs)) for model in self.models_]
-        return np.mean(raw, axis=0) * factor + shift
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Importance of each feature for each parameter, rows summing to 1, (n_params, n_features)."""
-        check_is_fitted(self, "models_")
-        total = np.zeros((self.family_.n_params, self.n_features_in_))
-        for model in self.models_:
-            gains = model.importances()
-            total += gains / np.maximum(gains.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        return total / np.maximum(total.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted estimator: the boosters' own formats and JSON, no executable code.
-
-        Parameters
-        ----------
-        path : str or Path
-            File to write; it is replaced as a whole or not at all.
-        """
-        check_is_fitted(self, "models_")
-        dumped = [model.dump() for model in self.models_]
-        state = {
-            "booster": self.booster,
-            "family": self.family_.to_dict(),
-            "units": self.units_.to_dict(),
-            "limits": [[part.tolist() for part in limits] for limits in self._limits],
-            "start": self.start_.tolist(),
-            "history": self.history_,
-            "selection": self.selection_,
-            "calibration": None if self.calibration_ is None else self.calibration_.to_dict(),
-            "categorical": self.categorical_features_,
-            "n_features": self.n_features_in_,
-            "names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
-            "models": [(held, len(parts)) for held, parts in dumped],
-        }
-        write_archive(path, type(self).__name__, state, [part for _, parts in dumped for part in parts])
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a fitted estimator.
-
-        Parameters
-        ----------
-        path : str or Path
-            File that `save` wrote.
-
-        Returns
-        -------
-        Self
-            An estimator that predicts; settings of training are at their defaults.
-
-        Raises
-        ------
-        ValueError
-            For a file that is no saved model, or another estimator's.
-        """
-        state, parts = read_archive(path, cls.__name__)
-        model = cls(family_from_dict(state["family"]), booster=state["booster"])
-        model.family_ = get_family(model.family)
-        model.units_ = Units(**state["units"])
-        model._limits = [tuple(np.array(part) for part in limits) for limits in state["limits"]]
-        model.start_ = np.array(state["start"])
-        model.history_, model.selection_ = state["history"], state["selection"]
-        held = state["calibration"]
-        model.calibration_ = None if held is None else Recalibrator.from_dict(held)
-        model.categorical_features_ = list(state["categorical"])
-        model.n_features_in_ = int(state["n_features"])
-        if state["names"]:
-            model.feature_names_in_ = np.array(state["names"], dtype=object)
-        model.models_ = []
-        for part_state, count in state["models"]:
-            model.models_.append(model._trainer.restore(part_state, parts[:count]))
-            parts = parts[count:]
-        model.n_rounds_ = [part.rounds for part in model.models_]
-        return model
-
-
-def _check_rows(X: Any, y: ArrayLike, weight: ArrayLike | None, offset: ArrayLike | None, name: str) -> _Rows:
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    shape = getattr(y, "shape", ())
-    if len(shape) == 2 and shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; its one column is used",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-    values = check_target(y, name)
-    if len(values) != len(X):
-        raise ValueError(f"X and {name} must have as many rows, got {len(X)} and {len(values)}")
-    if offset is not None:
-        offset = check_target(offset, "offset")
-        if len(offset) != len(values):
-            raise ValueError(f"offset must have {len(values)} rows, got {len(offset)}")
-    return X, values, check_weight(weight, len(values)), offset
-
-
-def _pick(rows: _Rows, index: np.ndarray) -> _Rows:
-    X, y, weight, offset = rows
-    part = X.iloc[index].reset_index(drop=True) if hasattr(X, "iloc") else X[index]
-    return (
-        part,
-        y[index],
-        None if weight is None else weight[index],
-        None if offset is None else offset[index],
-    )
-
-
-def _nothing_to_split(X: Any) -> bool:
-    """Whether no feature has two different values, missing ones counting as a value."""
-    if hasattr(X, "iloc"):
-        return all(X.iloc[:, column].nunique(dropna=False) < 2 for column in range(X.shape[1]))
-    first = X[:1]
-    return bool(((first == X) | (np.isnan(first) & np.isnan(X))).all())
-
-
-def _seed(random_state: Any) -> int:
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        sequence = np.random.SeedSequence(None if random_state is None else int(random_state))
-        return int(sequence.generate_state(1)[0]) if random_state is None else int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    return int(random_state.randint(2**31 - 1))

@@ -1,0 +1,266 @@
+"""What a fitted distributional model does: predict, explain, save and load."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from boostplugins._files import read_archive, write_archive
+from boostplugins._validation import check_target
+from boostplugins.calibration import Recalibrator
+from boostplugins.estimators._frames import predict_frame
+from boostplugins.estimators._units import Units
+from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
+from boostplugins.families import Family, family_from_dict, get_family
+from boostplugins.families._steps import Steps
+from boostplugins.predictive import Predictive
+from boostplugins.uncertainty import Uncertainty
+
+
+class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
+    """Prediction side of `DistributionalRegressor`, which trains the models."""
+
+    booster: str
+    family: Any
+    n_jobs: int | None
+    family_: Family
+    units_: Units
+    models_: list[Any]
+    calibration_: Recalibrator | None
+    categorical_features_: list[int]
+    n_features_in_: int
+    history_: list[list[float]]
+    selection_: dict[str, float]
+    _limits: list[Any]
+
+    @property
+    def _trainer(self) -> Any:
+        return import_module(f"boostplugins.{self.booster}.distributional_training")
+
+    def _theta(
+        self, family: Family, units: Units, steps: Any, model: Any, X: Any, offset: np.ndarray | None
+    ) -> np.ndarray:
+        start, low, high = (steps.start, steps.low, steps.high) if isinstance(steps, Steps) else steps
+        if model is None:
+            raw = np.tile(start, (len(X), 1))
+        else:
+            raw = model.raw(X, effective_n_jobs(self.n_jobs))
+        moved = units.offset(family, offset)
+        if moved is not None:
+            raw[:, 0] += moved
+        return units.outward(family, family.theta(np.clip(raw, low, high)))
+
+    def _inputs(self, X: Any, offset: ArrayLike | None) -> tuple[Any, np.ndarray | None]:
+        check_is_fitted(self, "models_")
+        frame = predict_frame(self, X, self.categorical_features_)
+        if offset is None:
+            return frame, None
+        values = check_target(offset, "offset")
+        if len(values) != len(frame):
+            raise ValueError(f"offset must have {len(frame)} rows as X has, got {len(values)}")
+        return frame, values
+
+    def predict_dist(self, X: Any, offset: ArrayLike | None = None) -> Predictive:
+        """Predict the whole distribution of the response.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        offset : array-like of shape (n_samples,), optional
+            Known part of the first raw score, as in `fit`; 0 by default (exposure 1).
+
+        Returns
+        -------
+        Predictive
+            Calibrated distributions; a mixture where there are several models.
+        """
+        frame, offset = self._inputs(X, offset)
+        models = self.models_ or [None]
+        theta = [
+            self._theta(self.family_, self.units_, limits, model, frame, offset)
+            for limits, model in zip(self._limits, models)
+        ]
+        dist = Predictive(self.family_, theta[0] if len(theta) == 1 else np.stack(theta, axis=1))
+        return dist if self.calibration_ is None else self.calibration_.apply(dist)
+
+    def predict(self, X: Any, offset: ArrayLike | None = None) -> np.ndarray:
+        """Predict the mean of the response.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        offset : array-like of shape (n_samples,), optional
+            As for `predict_dist`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predictive means, in units of the target.
+        """
+        return self.predict_dist(X, offset).mean()
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, offset: ArrayLike | None = None) -> np.ndarray:
+        """Predict a central interval of the response.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        coverage : float, default=0.9
+            Probability within the interval, in (0, 1).
+        offset : array-like of shape (n_samples,), optional
+            As for `predict_dist`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper end, in units of the target.
+        """
+        return self.predict_dist(X, offset).interval(coverage)
+
+    def predict_uncertainty(self, X: Any, offset: ArrayLike | None = None) -> Uncertainty:
+        """Split the predictive variance into knowledge and data parts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        offset : array-like of shape (n_samples,), optional
+            As for `predict_dist`.
+
+        Returns
+        -------
+        Uncertainty
+            Variances in squared units of the target; knowledge is 0 for a single model.
+        """
+        return self.predict_dist(X, offset).uncertainty()
+
+    def contributions(self, X: Any) -> np.ndarray:
+        """Share the raw scores among the features (SHAP values), averaged over the models.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1, n_params)
+            Contributions to each parameter's raw score in units of the response, the base value
+            last; they sum to `predict_raw`.
+        """
+        frame, _ = self._inputs(X, None)
+        factor, shift = self.units_.raw_map(self.family_)
+        shares = np.zeros((len(frame), self.n_features_in_ + 1, self.family_.n_params))
+        if not self.models_:
+            shares[:, -1] = self._limits[0][0]
+        for model in self.models_:
+            shares += model.contributions(frame, effective_n_jobs(self.n_jobs)) / len(self.models_)
+        shares *= factor
+        shares[:, -1] += shift
+        return shares
+
+    def predict_raw(self, X: Any) -> np.ndarray:
+        """Predict raw scores, averaged over the models, without limits and calibration.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_params)
+            Link-scale parameters in units of the response.
+        """
+        frame, _ = self._inputs(X, None)
+        factor, shift = self.units_.raw_map(self.family_)
+        if not self.models_:
+            return np.tile(factor * self._limits[0][0] + shift, (len(frame), 1))
+        raw = [model.raw(frame, effective_n_jobs(self.n_jobs)) for model in self.models_]
+        return np.mean(raw, axis=0) * factor + shift
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Importance of each feature for each parameter, rows summing to 1, (n_params, n_features)."""
+        check_is_fitted(self, "models_")
+        total = np.zeros((self.family_.n_params, self.n_features_in_))
+        for model in self.models_:
+            gains = model.importances()
+            total += gains / np.maximum(gains.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        return total / np.maximum(total.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator: the boosters' own formats and JSON, no executable code.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write; it is replaced as a whole or not at all.
+        """
+        check_is_fitted(self, "models_")
+        dumped = [model.dump() for model in self.models_]
+        state = {
+            "booster": self.booster,
+            "family": self.family_.to_dict(),
+            "units": self.units_.to_dict(),
+            "limits": [[part.tolist() for part in limits] for limits in self._limits],
+            "start": self.start_.tolist(),
+            "history": self.history_,
+            "selection": self.selection_,
+            "calibration": None if self.calibration_ is None else self.calibration_.to_dict(),
+            "categorical": self.categorical_features_,
+            "n_features": self.n_features_in_,
+            "names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
+            "models": [(held, len(parts)) for held, parts in dumped],
+        }
+        write_archive(path, type(self).__name__, state, [part for _, parts in dumped for part in parts])
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a fitted estimator.
+
+        Parameters
+        ----------
+        path : str or Path
+            File that `save` wrote.
+
+        Returns
+        -------
+        Self
+            An estimator that predicts; settings of training are at their defaults.
+
+        Raises
+        ------
+        ValueError
+            For a file that is no saved model, or another estimator's.
+        """
+        state, parts = read_archive(path, cls.__name__)
+        model = cls()
+        model.family, model.booster = family_from_dict(state["family"]), state["booster"]
+        model.family_ = get_family(model.family)
+        model.units_ = Units(**state["units"])
+        model._limits = [tuple(np.array(part) for part in limits) for limits in state["limits"]]
+        model.start_ = np.array(state["start"])
+        model.history_, model.selection_ = state["history"], state["selection"]
+        held = state["calibration"]
+        model.calibration_ = None if held is None else Recalibrator.from_dict(held)
+        model.categorical_features_ = list(state["categorical"])
+        model.n_features_in_ = int(state["n_features"])
+        if state["names"]:
+            model.feature_names_in_ = np.array(state["names"], dtype=object)
+        model.models_ = []
+        for part_state, count in state["models"]:
+            model.models_.append(model._trainer.restore(part_state, parts[:count]))
+            parts = parts[count:]
+        model.n_rounds_ = [part.rounds for part in model.models_]
+        return model
