@@ -1,6 +1,6 @@
 """Seconds a tree of the chain on LightGBM, beside LightGBM's own losses and CatBoost's chain.
 
-    python benchmarks/lightgbm_chain.py [--quick]
+    python benchmarks/lightgbm_chain.py [--quick] [--threads 2]
 
 Each line is a process of its own: rows, raw scores K, threads, processor and wall seconds an
 iteration (the first two left out), ratio to LightGBM's own loss, and the memory that training takes
@@ -140,6 +140,7 @@ def main() -> None:
     """Measure all configurations and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="10 000 rows only, nothing is written")
+    parser.add_argument("--threads", type=int, choices=(1, 2), help="only these; 2 has a file of its own")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
@@ -150,6 +151,7 @@ def main() -> None:
     if not arguments.quick:
         cases.append((5_000_000, 1, 1))
     cases += [(n, k, 2) for k in (1, 3) for n in sizes]
+    cases = [case for case in cases if arguments.threads in (None, case[2])]
     names = ", ".join(f"{name} {version(name)}" for name in ("lightgbm", "catboost", "numba", "numpy"))
     lines = [
         f"Python {platform.python_version()}, {names}",
@@ -184,7 +186,8 @@ def main() -> None:
     )
     if not arguments.quick:
         RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text("\n".join(lines) + "\n")
+        path = RESULTS.with_stem("lightgbm_chain_2_threads") if arguments.threads == 2 else RESULTS
+        path.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
