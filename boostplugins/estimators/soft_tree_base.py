@@ -261,6 +261,8 @@ def checked_family(family: Any, y: np.ndarray, classes: bool = False) -> Family:
         raise ValueError(f"family {found.name} is for classes; use SoftTreeClassifier")
     found = found.ready(y)
     found.check_support(y)
+    if len(y) > 1 and (y == y[0]).all():
+        warnings.warn(f"y is constant ({y[0]:g}): a constant is fitted", UserWarning, stacklevel=3)
     return found
 
 

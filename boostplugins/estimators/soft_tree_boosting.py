@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -153,8 +152,6 @@ class SoftBoostingRegressor(ProbabilisticRegressorMixin, SoftTreeBase):
         x = self._encoder.transform(X)
         standard = (y - self._units.shift) / self._units.scale
         if (y == y[0]).all():
-            if len(y) > 1:
-                warnings.warn(f"y is constant ({y[0]:g}): a constant is fitted", UserWarning, stacklevel=2)
             self._keep(family, Boosted(family.init(standard, weight), (), np.zeros(1), np.empty(0)))
             return self
         train, held = self._hold_out(len(y), plan.seed)

@@ -277,7 +277,4 @@ def _fit_member(
     rows: np.ndarray,
     encoder: Encoder,
 ) -> SoftTreeModel:
-    held = y[rows]
-    if (held == held[0]).all():  # a constant part of a response that varies: no news to warn of
-        settings = replace(settings, growth=replace(settings.growth, max_leaves=1))
-    return fit_model(family, take_rows(X, rows), held, weight[rows], settings, encoder)
+    return fit_model(family, take_rows(X, rows), y[rows], weight[rows], settings, encoder)

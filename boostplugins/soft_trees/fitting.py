@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -103,9 +102,10 @@ def fit_model(
     >>> import numpy as np
     >>> from boostplugins.families import Normal
     >>> from boostplugins.soft_trees.fitting import Settings, fit_model
-    >>> X = np.array([[0.0], [1.0], [2.0]])
-    >>> fit_model(Normal(), X, np.array([1.0, 2.0, 3.0]), None, Settings()).predictors[0].tree.n_leaves
-    1
+    >>> X = np.linspace(-1.0, 1.0, 100)[:, None]
+    >>> y = np.sign(X[:, 0]) + 0.1 * np.sin(40.0 * X[:, 0])
+    >>> fit_model(Normal(), X, y, None, Settings(ridge=0.01)).predictors[0].tree.n_leaves
+    2
     """
     weight = np.ones(len(y)) if weight is None else weight
     encoder = Encoder.fit(X, [], weight) if encoder is None else encoder
@@ -165,10 +165,6 @@ def _fit(
     path = RIDGE_PATH if settings.ridge == "auto" else (float(settings.ridge),)
     objective = Objective(family, y, weight, blocks, Penalty(path[0], settings.node_ridge), settings.inner)
     if (y == y[0]).all() and not family.classification:
-        if len(y) > 1:
-            warnings.warn(
-                f"y is constant ({y[0]:g} in its units): a constant is fitted", UserWarning, stacklevel=2
-            )
         grown = grow(objective, start, replace(settings.growth, max_leaves=len(start)), report)
         return grown, objective
     if any(len(p.gamma) for p in start):

@@ -19,6 +19,9 @@ logger = logging.getLogger(__name__)
 
 # A split must raise the penalised likelihood by this share of it, as in the authors' software.
 LEAST_GAIN = 1e-5
+# Degrees of freedom at most, as a share of the rows: beyond it some rows are fitted exactly, and the
+# likelihood of a continuous response has no bound.
+MOST_DF = 0.5
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,9 @@ def grow(
                 f"{_leaves(model)} leaves, penalised log likelihood {current.penalised:.6g}, "
                 f"df {current.df:.4g}, criterion {current.criterion:.6g}"
             )
-        if growth.criterion is None or current.criterion < best.criterion:
+        if growth.criterion is None or (
+            current.criterion < best.criterion and current.df <= MOST_DF * objective.weight.sum()
+        ):
             best, waited = current, 0
         else:
             waited += 1
