@@ -38,7 +38,9 @@ class HBARTRegressor(TreeRegressor):
     variance_spread : float, default=1.5
         Prior standard deviation of log sigma^2(x) under a variance forest, about.
     gamma_prior_variance : float, default=1000.0
-        Prior variance of the effect of each covariate, per standard deviation of the covariate.
+        Prior variance of the effect of each covariate, per standard deviation of the covariate. The
+        default hardly shrinks; with many covariates for the rows at hand choose less, or let
+        `HBARTRegressorCV` choose. Factors beyond exp(-60) .. exp(60) are excluded.
     gamma_proposal : {"mode", "gamerman"}, default="mode"
         Proposal of gamma: multivariate t around the conditional mode, or the single scoring step of
         Gamerman (1997), which can fail to move at all; for comparison.

@@ -22,6 +22,10 @@ import numpy as np
 
 from boostplugins.hbart.compiling import inner, inner_sum
 
+# Rows' variances differ from sigma^2 by factors within exp(+-60): the prior excludes more, so that
+# many covariates under a vague prior cannot overflow. Predictions for new rows keep to it too.
+MOST_LOG_RATIO = 60.0
+
 
 class LogLinear(NamedTuple):
     """The variance model's data, prior and state."""
@@ -81,10 +85,15 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 
 @inner
 def standardise(residual, given, precision, out):  # type: ignore[no-untyped-def]
-    """Turn z' gamma into e^2 w exp(-z' gamma) / sigma^2 in place, and return the sum."""
+    """Turn z' gamma into e^2 w exp(-z' gamma) / sigma^2 in place, and return the sum.
+
+    The sum is infinite where |z' gamma| exceeds `MOST_LOG_RATIO`, which the prior excludes.
+    """
     by = np.float32(precision)
     total = 0.0
     for i in range(len(out)):
+        if np.abs(out[i]) > 60.0:
+            total = np.inf
         out[i] = residual[i] * residual[i] * given[i] * by * np.exp(-out[i])
         total += np.float64(out[i])
     return total
@@ -126,14 +135,18 @@ def find_mode(model, residual, precision, slope, step):  # type: ignore[no-untyp
         length = scoring_step(model.factor, slope, step)
         if length < 1e-7:
             break
+        better = False
         for _ in range(30):
             for j in range(len(mode)):
                 trial[j] = mode[j] + step[j]
             there = log_posterior(model, residual, trial, precision, trial_slope)
-            if there >= here - 1e-5 * (1.0 + abs(here)):
+            better = there >= here - 1e-5 * (1.0 + abs(here))
+            if better:
                 break
             for j in range(len(mode)):
                 step[j] *= 0.5
+        if not better:
+            break
         for j in range(len(mode)):
             mode[j] = trial[j]
             slope[j] = trial_slope[j]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from boostplugins.hbart.compiling import inner, kernel
+from boostplugins.hbart.log_linear import MOST_LOG_RATIO
 from boostplugins.hbart.passes import shift_four, shift_many
 from boostplugins.hbart.sampler import Record
 
@@ -331,7 +332,9 @@ class Posterior:
         if not variance:
             return mean, None
         spread = self.variance.predict(codes, draws, scale=True)
-        spread *= self.sigma2[draws, None] * np.exp(self.gamma[draws] @ z.T)
+        spread *= self.sigma2[draws, None] * np.exp(
+            np.clip(self.gamma[draws] @ z.T, -MOST_LOG_RATIO, MOST_LOG_RATIO)
+        )
         return mean, spread
 
     def row_blocks(self, n: int, n_draws: int | None = None) -> Iterator[slice]:
