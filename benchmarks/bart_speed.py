@@ -3,7 +3,8 @@
 Heteroskedastic Friedman #1, n = 10 000, p = 10, 250 + 1000 iterations of one chain, one thread; the
 error of f and the interval score on 1000 test rows show that all sample the same kind of posterior.
 
-Run: ``python benchmarks/bart_speed.py``. Peers run where the environment variable BART_PEERS_PYTHON
+Run: ``python benchmarks/bart_speed.py``. A peer whose RMSE of f is far from the others' (about 0.5) was
+not run properly and must not be compared. Peers run where the environment variable BART_PEERS_PYTHON
 names a Python that has them (stochtree, bartz). The table is kept in
 benchmarks/results/bart_speed.txt.
 """
