@@ -7,7 +7,8 @@ import numpy as np
 from boostplugins.families import Family
 from boostplugins.families._crps import sum_over_integers
 from boostplugins.families._invert import halve_integers, invert
-from boostplugins.families.normal import Normal, absolute_normal
+from boostplugins.families.normal import Normal
+from boostplugins.families.normal_mixture import mixture_of_normals_crps
 
 _BLOCK = 2_000_000  # pairwise terms held at a time
 _TAIL = 1e-9
@@ -88,12 +89,7 @@ def mixture_crps(family: Family, theta: np.ndarray, weights: np.ndarray | None, 
 
 
 def _normal_crps(family: Family, theta: np.ndarray, w: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """E|X - y| - E|X - X'| / 2 with both means known for Normal pairs (Grimit et al., 2006)."""
-    mu, sigma = theta[..., 0], theta[..., 1]
-    near = (w * sigma * absolute_normal((y[:, None] - mu) / sigma)).sum(axis=1)
-    root = np.sqrt(sigma[:, :, None] ** 2 + sigma[:, None, :] ** 2)
-    pair = root * absolute_normal((mu[:, :, None] - mu[:, None, :]) / root)
-    return near - 0.5 * np.einsum("m,nmk,k->n", w, pair, w)
+    return mixture_of_normals_crps(y, w, theta[..., 0], theta[..., 1])
 
 
 def _numeric_crps(family: Family, theta: np.ndarray, w: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from boostplugins._validation import check_integer
 from boostplugins.families._invert import invert
 from boostplugins.families._quantile import weighted_quantile
 from boostplugins.families.base import Family, quiet, run, spread
-from boostplugins.families.normal import Normal
+from boostplugins.families.normal import Normal, absolute_normal
 from boostplugins.links import Identity, Link, Log
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
@@ -134,6 +134,10 @@ class NormalMixture(Family):
             root[rows] = invert(lambda x, i: self.cdf(x, flat[rows[i]]), level[rows], low[rows], high[rows])
         return root.reshape(q.shape)
 
+    def crps(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
+        w, mu, sigma = self._split(theta)
+        return mixture_of_normals_crps(np.asarray(y, dtype=np.float64), w, mu, sigma)
+
     def mean(self, theta: ArrayLike) -> np.ndarray:
         w, mu, _ = self._split(theta)
         return (w * mu).sum(axis=-1)
@@ -148,6 +152,29 @@ class NormalMixture(Family):
         chosen = (np.cumsum(w, axis=-1)[..., None, :-1] < u[..., None]).sum(axis=-1)
         mu, sigma = np.take_along_axis(mu, chosen, -1), np.take_along_axis(sigma, chosen, -1)
         return mu + sigma * rng.standard_normal(u.shape)
+
+
+def mixture_of_normals_crps(y: np.ndarray, w: np.ndarray, mu: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    """CRPS of mixtures: E|X - y| - E|X - X'| / 2, both known for pairs of Normals.
+
+    Parameters
+    ----------
+    y : ndarray of shape (...)
+        Responses.
+    w : ndarray of shape (..., C) or (C,)
+        Weights, summing to 1.
+    mu, sigma : ndarray of shape (..., C)
+        Means and standard deviations.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        Scores (Grimit et al., 2006).
+    """
+    near = (w * sigma * absolute_normal((y[..., None] - mu) / sigma)).sum(axis=-1)
+    root = np.sqrt(sigma[..., :, None] ** 2 + sigma[..., None, :] ** 2)
+    pair = root * absolute_normal((mu[..., :, None] - mu[..., None, :]) / root)
+    return near - 0.5 * (w[..., :, None] * w[..., None, :] * pair).sum(axis=(-1, -2))
 
 
 @njit
