@@ -229,7 +229,9 @@ class Recalibrated(Predictive):
 
     def _backward(self, q: np.ndarray) -> np.ndarray:
         if self.rule.ndim == 1:
-            return ndtr(ndtri(q) * self.rule[0])
+            # Far levels may round to 0 or 1, whose quantiles are infinite; only those levels' may be.
+            u = ndtr(ndtri(q) * self.rule[0])
+            return np.where((q > 0) & (q < 1), np.clip(u, 1e-300, 1.0 - 1e-16), u)
         return np.interp(q, self.rule[1], self.rule[0])
 
     def _log_slope(self, u: np.ndarray) -> np.ndarray:

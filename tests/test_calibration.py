@@ -45,9 +45,10 @@ def test_corrected_distributions_are_calibrated_and_consistent(family, method):
     y, dist = overconfident(family)
     y_new, dist_new = overconfident(family, seed=1)
     right = Recalibrator(method).fit(y, dist).apply(dist_new)
-    before, after = coverage(y_new, dist_new.interval(0.8)), coverage(y_new, right.interval(0.8))
-    assert before < 0.75
-    assert abs(after - 0.8) < (0.08 if family == "poisson" else 0.035)
+    # Intervals of counts hold more than their level; spread probabilities do not.
+    before, after = (np.mean(np.abs(pit(y_new, d) - 0.5) < 0.4) for d in (dist_new, right))
+    assert before < 0.76
+    assert after == pytest.approx(0.8, abs=0.035)
     assert right.log_pdf(y_new).mean() > dist_new.log_pdf(y_new).mean()
     assert np.isfinite(right.log_pdf(y_new)).all()
     part = right[:20]
@@ -65,12 +66,12 @@ def test_corrected_distributions_are_calibrated_and_consistent(family, method):
 def test_crps_and_density_of_corrected_distributions():
     y, dist = overconfident("gamma")
     part = Recalibrated(dist[:5], np.array([1.7]))
-    points = np.linspace(1e-3, 60, 200_001)
+    points = np.linspace(0, 60, 100_001)
     for i in range(5):
         one = part[i]
-        f = np.array([one.cdf(x)[0] for x in points[::100]])
-        crps = np.trapezoid((f - (points[::100] >= y[i])) ** 2, points[::100])
-        assert one.crps(y[i : i + 1])[0] == pytest.approx(crps, rel=0.02)
+        f = part[np.full(len(points), i)].cdf(points)
+        crps = np.trapezoid((f - (points >= y[i])) ** 2, points)
+        assert one.crps(y[i : i + 1])[0] == pytest.approx(crps, rel=2e-3)
         slope = (one.cdf(y[i] + 1e-5)[0] - one.cdf(y[i] - 1e-5)[0]) / 2e-5
         assert np.exp(one.log_pdf(y[i : i + 1])[0]) == pytest.approx(slope, rel=1e-5)
 
