@@ -22,6 +22,7 @@ _PUBLIC = {
     "RandomPrior": "priors",
     "Uncertainty": "uncertainty",
     "Predictive": "predictive",
+    "Recalibrator": "calibration",
     "VirtualEnsemble": "virtual_ensemble",
     "Linear": "soft_trees.structured",
     "Smooth": "soft_trees.structured",
