@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (rows of tables)
 """Distributional boosting: time, memory and scores on a Normal and a Gamma problem.
 
 Each method runs in a process of its own, one thread, 300 rounds of depth 3 at rate 0.05, at least

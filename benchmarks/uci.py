@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (rows of tables)
 """UCI-9 on the published splits: log score, CRPS and RMSE of DistributionalRegressor.
 
 One setting for all data sets and both boosters, chosen on held-out parts of the training rows of

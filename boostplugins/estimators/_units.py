@@ -53,7 +53,8 @@ class Units:
         mean = middle + float(np.average(y - middle, weights=weight))
         if family.equivariance == "scale":
             return cls(mean if mean > 0 else 1.0)
-        sd = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
+        widest = float(np.abs(y - mean).max())  # squares of large responses would overflow
+        sd = widest and widest * float(np.sqrt(np.average(((y - mean) / widest) ** 2, weights=weight)))
         least = _LEAST * abs(mean)
         if sd <= least:
             sd = least if least > 0 else 1.0
