@@ -34,14 +34,14 @@ MODELS = {
 PEERS = {
     "eq. 12": {"Java HBART": (3.16, 0.880, 40.3), "stochtree": (2.71, 0.887, 40.7)},
     "eq. 14/15": {"Java HBART": (3.06, 0.886, 50.5), "stochtree": (2.58, 0.896, 50.8)},
-    "eq. 13 (sd 3)": {"Java HBART": (2.01, None, None), "stochtree": (1.88, None, None)},
+    "eq. 13 (sd 5)": {"Java HBART": (2.01, None, None), "stochtree": (1.88, None, None)},
     "eq. 14 (sd 3)": {"Java HBART": (1.82, None, 14.8), "stochtree": (1.89, None, None)},
 }
 
 
 def univariate(rng, n, hetero):
     x = np.linspace(0.0, 1.0, n)
-    return x[:, None], 100.0 * x, np.exp(3.5 * x) if hetero else np.full(n, 3.0)
+    return x[:, None], 100.0 * x, np.exp(3.5 * x) if hetero else np.full(n, 5.0)
 
 
 def multivariate(rng, n, hetero):
@@ -53,7 +53,7 @@ def multivariate(rng, n, hetero):
 DESIGNS = {
     "eq. 12": (univariate, 250, True),
     "eq. 14/15": (multivariate, 500, True),
-    "eq. 13 (sd 3)": (univariate, 250, False),
+    "eq. 13 (sd 5)": (univariate, 250, False),
     "eq. 14 (sd 3)": (multivariate, 500, False),
 }
 
