@@ -119,7 +119,8 @@ def main() -> None:
         )
     ours, nothing = three_outputs()
     lines.append(
-        f"three outputs: {ours:.2f} us a row-call, trees and all (target 2.5); an objective of zeros {nothing:.2f}"
+        f"three outputs: {ours:.2f} us a row-call, trees and all (target 2.5); "
+        f"an objective of zeros {nothing:.2f}"
     )
     members, full = reading()
     lines.append(

@@ -352,7 +352,9 @@ def main() -> None:
                     row = json.loads(done.stdout.strip().splitlines()[-1])
                 except (subprocess.SubprocessError, ValueError) as error:
                     late = isinstance(error, subprocess.TimeoutExpired)
-                    said = f"no answer in {options.timeout:g} s" if late else getattr(error, "stderr", "") or ""
+                    said = (
+                        f"no answer in {options.timeout:g} s" if late else getattr(error, "stderr", "") or ""
+                    )
                     reason = said.strip().splitlines()
                     notes.append(
                         f"{method} left out of {name}, n = {n}: {reason[-1] if reason else 'no answer'}"

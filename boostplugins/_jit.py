@@ -39,7 +39,7 @@ def njit(*args: Any, **options: Any) -> Any:
 
 def _tolerant(kernel: Any) -> Any:
     """Compile anew where cached code cannot be read, for numba lets a cut-off file end the process."""
-    cache = getattr(kernel, "_cache", None)
+    cache: Any = getattr(kernel, "_cache", None)
     if not hasattr(cache, "flush"):  # caching or compilation is off
         return kernel
     load = cache.load_overload

@@ -64,11 +64,12 @@ def check_real(
     rule = f"{name} must be a finite number in {left}{low:g}, {high:g}{right}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{rule}, got {value!r}{_then(remedy)}")
+    value = float(value)
     above = value >= low if left == "[" else value > low
     below = value <= high if right == "]" else value < high
     if not (math.isfinite(value) and above and below):
         raise ValueError(f"{rule}, got {value!r}{_then(remedy)}")
-    return float(value)
+    return value
 
 
 def check_option(name: str, value: Any, options: tuple[Any, ...]) -> Any:

@@ -70,11 +70,12 @@ class Uncertainty:
         if mean.ndim != 2:
             raise ValueError(f"mean must have shape (n_samples, n_members), got {mean.shape}")
         var = np.broadcast_to(np.asarray(var, dtype=np.float64), mean.shape)
+        w = None if weights is None else np.asarray(weights, dtype=np.float64)
         # Centred on the first member, so that equal members give an exact zero.
         deviation = mean - mean[:, :1]
-        deviation = deviation - np.average(deviation, axis=1, weights=weights)[:, None]
-        knowledge = np.average(deviation**2, axis=1, weights=weights)
-        data = np.average(var, axis=1, weights=weights)
+        deviation = deviation - np.average(deviation, axis=1, weights=w)[:, None]
+        knowledge = np.average(deviation**2, axis=1, weights=w)
+        data = np.average(var, axis=1, weights=w)
         return cls(knowledge, data, knowledge + data)
 
     @classmethod

@@ -117,4 +117,5 @@ class ProbabilisticRegressorMixin(RegressorMixin):
         float
             Mean log density, higher is better.
         """
-        return float(np.average(self.predict_dist(X).log_pdf(np.asarray(y)), weights=sample_weight))
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float(np.average(self.predict_dist(X).log_pdf(np.asarray(y)), weights=weights))
