@@ -260,13 +260,18 @@ def _update(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     return held
 
 
+def read_store() -> dict[str, Any]:
+    """Read what is stored: rows by method and task/seed."""
+    return _update(lambda held: None)
+
+
 def run(tasks: list[str], methods: str, seeds: list[int], again: bool) -> None:
     """Run what the store lacks."""
     for seed in seeds:
         for name in tasks:
             task = load_task(name, seed)
             for method, function in METHODS.items():
-                done = _update(lambda held: None).get("done", {}).get(f"{name}/{seed}", {})
+                done = read_store().get("done", {}).get(f"{name}/{seed}", {})
                 if not re.fullmatch(methods, method) or (method in done and not again):
                     continue
                 begin = time.process_time()
@@ -291,7 +296,7 @@ def run(tasks: list[str], methods: str, seeds: list[int], again: bool) -> None:
 
 def table() -> str:
     """Means over seeds, with what ran."""
-    rows = _update(lambda held: None)["rows"]
+    rows = read_store()["rows"]
     lines = [
         "Six tasks, means over seeds (their number after a slash where not 3); one setting for all chains.",
         f"{platform.machine()} {platform.system()}, Python {platform.python_version()}, one thread; "
