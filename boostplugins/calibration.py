@@ -297,7 +297,13 @@ class Recalibrated(Predictive):
         return 2.0 * total
 
     def uncertainty(self) -> Any:
-        """Split the corrected variance in the proportions of the uncorrected one."""
+        """Split the corrected variance in the proportions of the uncorrected one.
+
+        Returns
+        -------
+        Uncertainty
+            Variances in squared units of the target.
+        """
         from boostplugins.uncertainty import Uncertainty
 
         plain, total = self.base.uncertainty(), self.var()

@@ -52,7 +52,13 @@ class ForestDraws:
         return (np.diff(self.start) + 1) // 2
 
     def first_values(self) -> np.ndarray:
-        """Position of each draw's first leaf value, and the end: an array of n_draws + 1 numbers."""
+        """Position of each draw's first leaf value, and the end.
+
+        Returns
+        -------
+        ndarray of shape (n_draws + 1,)
+            Positions.
+        """
         return np.concatenate([[0], np.cumsum(self.n_leaves[self.structure].sum(axis=1))]).astype(np.int64)
 
     def head(self, n_draws: int) -> ForestDraws:

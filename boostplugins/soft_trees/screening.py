@@ -93,7 +93,9 @@ def propose_pairs(
 
     Parameters
     ----------
-    x, weight, score, fisher, ridge, nodes
+    x, weight, score, fisher : ndarray
+        As in `propose`.
+    ridge, nodes : float
         As in `propose`.
 
     Returns
@@ -194,7 +196,9 @@ def polish(
     ----------
     gate : Gate
         Where to start.
-    x, weight, score, fisher, ridge, nodes
+    x, weight, score, fisher : ndarray
+        As in `propose`.
+    ridge, nodes : float
         As in `propose`.
     max_iter : int, default=20
         L-BFGS iterations.
