@@ -18,19 +18,21 @@ from sklearn.utils.validation import check_is_fitted
 from boostplugins._files import read_archive, write_archive
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators._frames import predict_frame
-from boostplugins.losses import Loss, SquaredError, loss_from_dict
+from boostplugins.losses import Loss, NormalLikelihood, SquaredError, loss_from_dict
 from boostplugins.masks import NoMask, RowMask
 from boostplugins.priors import RandomPrior
-from boostplugins.schedules import CosineCycle, GradientSchedule
+from boostplugins.schedules import Constant, CosineCycle, GradientSchedule
 from boostplugins.uncertainty import Uncertainty
 from boostplugins.virtual_ensemble import VirtualEnsemble
 
 # Steps by the curvature of the losses: a class score's is at most 1/4, that of a mean's direction 1.
-_CLASS_STEP, _MEAN_STEP = 0.2, 0.02
+_CLASS_STEP, _MEAN_STEP = 0.2, 0.015
 # Pseudo-rows that the shrinkage is worth, and its limit for small sets (`benchmarks/shift.py`; class
 # scores of few rows without noise would be held back by more).
-_CLASS_PRIOR_ROWS, _MEAN_PRIOR_ROWS = 100, 400
-_CLASS_MOST_SHRINK, _MEAN_MOST_SHRINK = 0.02, 0.5
+_CLASS_PRIOR_ROWS, _MEAN_PRIOR_ROWS = 130, 400
+_CLASS_MOST_SHRINK, _MEAN_MOST_SHRINK = 0.03, 0.5
+# Trees: by depth on CatBoost, leaf by leaf on LightGBM.
+_DEPTH, _CLASS_LEAVES, _MEAN_LEAVES = 6, 31, 64
 _LEAVES_AT_LEAST = 10  # room that the least leaf size leaves small sets
 _SEED_STRIDE = 0x9E3779B97F4A7C15  # apart from the noise keys of neighbouring seeds
 
@@ -51,8 +53,8 @@ class SGLBBase(BaseEstimator):
         prior: Any = "auto",
         n_estimators: int = 500,
         learning_rate: float | None = None,
-        depth: int = 6,
-        min_samples_leaf: int = 20,
+        depth: int | None = None,
+        min_samples_leaf: int = 30,
         n_chains: int = 1,
         cat_features: Sequence[Any] | None = None,
         early_stopping_rounds: int | None = None,
@@ -157,8 +159,9 @@ class SGLBBase(BaseEstimator):
         check_integer("n_estimators", self.n_estimators, 1)
         if self.learning_rate is not None:
             check_real("learning_rate", self.learning_rate, 0.0, 1.0, closed="right")
-        check_integer("depth", self.depth, 1)
-        if self.booster == "catboost" and self.depth > 16:
+        if self.depth is not None:
+            check_integer("depth", self.depth, 1)
+        if self.booster == "catboost" and (self.depth or 1) > 16:
             raise ValueError(f"depth must be at most 16 with CatBoost, got {self.depth}")
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         check_integer("n_chains", self.n_chains, 1)
@@ -249,6 +252,9 @@ class SGLBBase(BaseEstimator):
                 else (_MEAN_PRIOR_ROWS, _MEAN_MOST_SHRINK)
             )
             shrink = min(rows / len(y), most)
+        trees: dict[str, Any] = {}
+        if self.booster == "lightgbm" and self.depth is None:
+            trees = {"max_depth": -1, "num_leaves": _CLASS_LEAVES if loss.classification else _MEAN_LEAVES}
         for chain in range(self.n_chains):
             model = self._trainer.train(
                 loss=self.loss_,
@@ -262,13 +268,13 @@ class SGLBBase(BaseEstimator):
                 eval_set=eval_set,
                 n_estimators=self.n_estimators,
                 learning_rate=step,
-                depth=self.depth,
+                depth=_DEPTH if self.depth is None else self.depth,
                 min_samples_leaf=max(1, min(self.min_samples_leaf, len(y) // _LEAVES_AT_LEAST)),
                 early_stopping_rounds=self.early_stopping_rounds,
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 callbacks=callbacks,
-                booster_params=dict(self.booster_params or {}),
+                booster_params=trees | (self.booster_params or {}),
                 **settings,
             )
             self.models_.append(model)
@@ -278,12 +284,22 @@ class SGLBBase(BaseEstimator):
     def _fit_prior(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
         prior = self.prior
         if isinstance(prior, str):
-            prior = None if len(self.categorical_features_) or self.temperature == math.inf else RandomPrior()
+            # One chain without cycles has one function, which all its members share.
+            alike = isinstance(self.schedule, Constant) and self.n_chains == 1
+            silent = len(self.categorical_features_) > 0 or self.temperature == math.inf or alike
+            prior = None if silent else RandomPrior()
         if prior is None:
             return None
         if len(self.categorical_features_):
             raise ValueError("prior must be None with categorical features; encode them as numbers first")
-        return prior.fit(np.asarray(X, dtype=np.float64)).in_units(self.loss_.prior_units(y, weight))
+        return prior.fit(np.asarray(X, dtype=np.float64)).in_units(self._prior_units(X, y, weight))
+
+    def _prior_units(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        units = self.loss_.prior_units(y, weight)
+        if isinstance(self.loss_, NormalLikelihood):  # noise, not the spread of the whole target
+            estimate = import_module(f"boostplugins.{self.booster}.noise_variance").of_rows
+            units[0] = math.sqrt(estimate(X, y, weight, self.categorical_features_))
+        return units
 
     def _ensembles(self) -> list[VirtualEnsemble]:
         with warnings.catch_warnings():

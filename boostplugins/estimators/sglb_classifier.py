@@ -35,20 +35,20 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
         better in the domain and know less beyond it.
     shrink : float, optional
         Rate at which the model is shrunk to its start, a Gaussian prior on leaf values. By default
-        the prior is worth 100 rows: 100 / n_samples, at most 0.02.
+        the prior is worth 130 rows: 130 / n_samples, at most 0.03.
     structure_noise : float, default=0.1
         Factor of the noise that the choice of splits sees; leaves keep the whole noise.
     prior : RandomPrior, "auto" or None, default="auto"
         Random function added to the raw scores of each cycle, zero on the training rows, so that
-        members differ where there are no data. "auto": `RandomPrior` where all features are numbers
-        and the chain has noise.
+        members differ where there are no data. "auto": `RandomPrior` where all features are numbers,
+        the chain has noise, and there are cycles or several chains.
     n_estimators : int, default=500
         Iterations of a chain.
     learning_rate : float, optional
         Step of the chain, in (0, 1]; 0.2 by default.
-    depth : int, default=6
-        Depth of the trees.
-    min_samples_leaf : int, default=20
+    depth : int, optional
+        Depth of the trees: 6 by default on CatBoost; LightGBM grows 31 leaves, the best ones first.
+    min_samples_leaf : int, default=30
         Least rows of a leaf; at most a tenth of the rows.
     n_chains : int, default=1
         Independent chains; their members are pooled.

@@ -45,15 +45,15 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         Factor of the noise that the choice of splits sees; leaves keep the whole noise.
     prior : RandomPrior, "auto" or None, default="auto"
         Random function added to the raw scores of each cycle, zero on the training rows, so that
-        members differ where there are no data. "auto": `RandomPrior` where all features are numbers
-        and the chain has noise.
+        members differ where there are no data. "auto": `RandomPrior` where all features are numbers,
+        the chain has noise, and there are cycles or several chains.
     n_estimators : int, default=500
         Iterations of a chain.
     learning_rate : float, optional
-        Step of the chain, in (0, 1]; 0.02 by default.
-    depth : int, default=6
-        Depth of the trees.
-    min_samples_leaf : int, default=20
+        Step of the chain, in (0, 1]; 0.015 by default.
+    depth : int, optional
+        Depth of the trees: 6 by default on CatBoost; LightGBM grows 64 leaves, the best ones first.
+    min_samples_leaf : int, default=30
         Least rows of a leaf; at most a tenth of the rows.
     n_chains : int, default=1
         Independent chains; their members are pooled.
