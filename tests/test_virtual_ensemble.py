@@ -278,6 +278,18 @@ def test_members_carry_the_prior_function_of_their_cycle(data, tmp_path):
         np.testing.assert_allclose(members, np.stack(expected, axis=1), atol=1e-9)
 
 
+def test_an_unfitted_prior_is_fitted_to_the_pool(data):
+    X, y = data
+    fitted = RandomPrior(random_state=3).fit(X).in_units([1.0])
+    found = []
+    for prior in (RandomPrior(random_state=3), fitted):
+        model, _ = _train(
+            SquaredError(1.0), X, y, iterations=20, schedule=CosineCycle(length=10), prior=prior
+        )
+        found.append(VirtualEnsemble.from_catboost(model).members(X + 3.0))
+    np.testing.assert_array_equal(found[0], found[1])
+
+
 def test_the_prior_needs_a_pool(data):
     X, y = data
     chain = CyclicalSGLB(SquaredError(1.0), prior=RandomPrior().fit(X))

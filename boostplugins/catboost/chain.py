@@ -22,7 +22,7 @@ from boostplugins.masks import NoMask, RowMask
 from boostplugins.schedules import Constant, GradientSchedule
 
 if TYPE_CHECKING:
-    from boostplugins.priors import FittedPrior
+    from boostplugins.priors import FittedPrior, RandomPrior
 
 
 class CyclicalSGLB:
@@ -59,8 +59,9 @@ class CyclicalSGLB:
         Factor of the noise that the choice of splits sees. Leaves keep the whole noise, drawn anew,
         so that every step samples at `temperature` whatever the splits; less noise here means
         better splits.
-    prior : FittedPrior, optional
-        Random function added to the raw scores of each cycle; needs ``loss.pool``.
+    prior : RandomPrior or FittedPrior, optional
+        Random function added to the raw scores of each cycle; needs ``loss.pool``, on whose rows an
+        unfitted one is fitted.
     random_state : int, default=0
         Seed of the noise.
 
@@ -94,7 +95,7 @@ class CyclicalSGLB:
         shrink_to: str = "zero",
         noise: str = "objective",
         structure_noise: float = 1.0,
-        prior: FittedPrior | None = None,
+        prior: RandomPrior | FittedPrior | None = None,
         random_state: int = 0,
     ) -> None:
         self.loss = get_loss(loss)
@@ -139,7 +140,7 @@ class CyclicalSGLB:
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         fit = find_fit()
-        return self if fit is None else self._bind(fit, self._settled(fit, memo))
+        return self if fit is None else self._bind(fit, *self._settled(fit, memo))
 
     def callback(self) -> ChainCallback:
         """Make the clock of the chain, to pass as ``fit(callbacks=[...])``.
@@ -264,13 +265,15 @@ class CyclicalSGLB:
         guarded.reraise()
         return model
 
-    def to_dict(self, loss: Loss | None = None) -> dict[str, Any]:
+    def to_dict(self, loss: Loss | None = None, prior: FittedPrior | None = None) -> dict[str, Any]:
         """Describe the chain.
 
         Parameters
         ----------
         loss : Loss, optional
             The loss with its settings taken from the data.
+        prior : FittedPrior, optional
+            The prior fitted to the data.
 
         Returns
         -------
@@ -288,17 +291,30 @@ class CyclicalSGLB:
             "shrink": self.shrink,
             "shrink_to": self.shrink_to,
             "random_state": self.random_state,
-            "prior": None if self.prior is None else self.prior.to_dict(),
+            "prior": _describe(self.prior if prior is None else prior),
         }
 
-    def _settled(self, fit: FitSettings, memo: dict[Any, Any]) -> Loss:
-        """Settle what the loss takes from the data, once for all that is copied with it."""
+    def _settled(self, fit: FitSettings, memo: dict[Any, Any]) -> tuple[Loss, FittedPrior | None]:
+        """Settle what loss and prior take from the data, once for all that is copied with them."""
         key = ("boostplugins", id(self))
         if key not in memo:
-            memo[key] = self._ready_loss(fit)
+            loss = self._ready_loss(fit)
+            memo[key] = loss, self._ready_prior(fit, loss)
         return memo[key]
 
-    def _bind(self, fit: FitSettings, loss: Loss) -> Any:
+    def _ready_prior(self, fit: FitSettings, loss: Loss) -> FittedPrior | None:
+        prior: Any = self.prior
+        if prior is None:
+            return None
+        if fit.pool is None:
+            raise ValueError("a chain with a prior function must be trained on loss.pool(X, y, ...)")
+        if hasattr(prior, "fit"):
+            prior = prior.fit(np.asarray(fit.pool.X_, dtype=np.float64)).in_units(
+                loss.prior_units(fit.pool.y_)
+            )
+        return prior
+
+    def _bind(self, fit: FitSettings, loss: Loss, prior: FittedPrior | None) -> Any:
         """Make the objective of one fit."""
         check_settings(fit, loss.n_outputs, self.noise)
         clocks = [item for item in fit.callbacks if isinstance(item, ChainCallback)]
@@ -316,8 +332,6 @@ class CyclicalSGLB:
                 'shrink_to="start" needs grow_policy="Depthwise" or "Lossguide": in the empty leaves of '
                 "symmetric trees the start would fade"
             )
-        if self.prior is not None and fit.pool is None:
-            raise ValueError("a chain with a prior function must be trained on loss.pool(X, y, ...)")
         state = TrainingState(
             loss=loss,
             schedule=self.schedule,
@@ -327,8 +341,8 @@ class CyclicalSGLB:
             n_rows=fit.n_rows,
             structure_rows=fit.structure_rows,
             learning_rate=fit.learning_rate,
-            prior=self.prior,
-            X=None if self.prior is None else np.asarray(fit.X.X_, dtype=np.float64),
+            prior=prior,
+            X=None if prior is None else np.asarray(fit.X.X_, dtype=np.float64),
             with_start=not fit.has_baseline,
             structure_noise=self.structure_noise,
             shrink_to_start=fit.shrink if self.shrink_to == "start" else 0.0,
@@ -375,10 +389,15 @@ class ChainMetadata(dict[str, str]):
         fit = find_fit()
         if fit is None:  # `clone` compares parameters by identity
             return self
-        return {METADATA_KEY: json.dumps(self.chain.to_dict(self.chain._settled(fit, memo)))}
+        return {METADATA_KEY: json.dumps(self.chain.to_dict(*self.chain._settled(fit, memo)))}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.chain,)
+
+
+def _describe(prior: RandomPrior | FittedPrior | None) -> dict[str, Any] | None:
+    # An unfitted prior has no functions to read yet.
+    return None if prior is None or hasattr(prior, "fit") else prior.to_dict()
 
 
 def _class_codes(fit: FitSettings) -> np.ndarray:
