@@ -1,6 +1,6 @@
 """The trade between fit and knowledge uncertainty: the prior's in-domain cost from nothing to much.
 
-LightGBM cSGLB, one seed, the setting of benchmarks/shift.py (Normal likelihood in regression); only
+LightGBM cSGLB, one seed, defaults (Normal likelihood in regression); only
 `RandomPrior(in_domain=...)` varies, in units of the noise. ``python benchmarks/shift_curve.py`` writes
 ``results/shift_curve.txt``.
 """
