@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from boostplugins._files import read_archive, write_archive
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators._frames import predict_frame
+from boostplugins.estimators._labels import nothing_to_split, seed_of, take_rows
 from boostplugins.losses import Loss, NormalLikelihood, SquaredError, loss_from_dict
 from boostplugins.masks import NoMask, RowMask
 from boostplugins.priors import RandomPrior
@@ -208,7 +209,7 @@ class SGLBBase(BaseEstimator):
         settings: dict[str, Any],
         stratify: bool,
     ) -> None:
-        seed = _seed(self.random_state)
+        seed = seed_of(self.random_state)
         if eval_set is None and self.validation_fraction is not None and len(y) > 1:
             used, held = train_test_split(
                 np.arange(len(y)),
@@ -216,8 +217,8 @@ class SGLBBase(BaseEstimator):
                 random_state=seed % 2**32,
                 stratify=y if stratify and min(np.bincount(y.astype(int))) > 1 else None,
             )
-            eval_set = (_take(X, held), y[held], None if weight is None else weight[held])
-            X, y, weight = _take(X, used), y[used], None if weight is None else weight[used]
+            eval_set = (take_rows(X, held), y[held], None if weight is None else weight[held])
+            X, y, weight = take_rows(X, used), y[used], None if weight is None else weight[used]
         if self.early_stopping_rounds is not None and eval_set is None:
             raise ValueError(
                 "early_stopping_rounds needs held-out rows; pass validation_fraction or eval_set"
@@ -226,7 +227,7 @@ class SGLBBase(BaseEstimator):
         self._virtual = []
         self.constant_ = loss.ready(y, weight).start(y, weight)
         self.loss_ = loss.ready(y, weight)
-        if _nothing_to_split(X) or (y == y[0]).all():
+        if nothing_to_split(X) or (y == y[0]).all():
             what = "the target does not vary" if (y == y[0]).all() and len(y) > 1 else "no feature varies"
             warnings.warn(
                 f"{what} over the training rows: the model is the loss's best constant",
@@ -408,53 +409,3 @@ class SGLBBase(BaseEstimator):
             (classification).
         """
         return self.loss_.uncertainty(self.members(X))
-
-
-def _seed(random_state: Any) -> int:
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
-        return check_integer("random_state", random_state, 0)
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**31))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    raise TypeError(f"random_state must be an integer >= 0, a generator or None, got {random_state!r}")
-
-
-def labels_of(y: Any, n: int | None) -> np.ndarray:
-    if y is None:
-        raise ValueError("y must be given, got None; requires y to be passed, but the target y is None")
-    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
-    if values.ndim == 2 and values.shape[1] == 1:
-        if not hasattr(y, "columns"):
-            from sklearn.exceptions import DataConversionWarning
-
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected; its one column is used",
-                DataConversionWarning,
-                stacklevel=4,
-            )
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise ValueError(f"y must have shape (n_samples,), got {values.shape}")
-    if n is not None and len(values) != n:
-        raise ValueError(
-            f"X and y must have the same number of rows (inconsistent), got {n} and {len(values)}"
-        )
-    if values.dtype.kind in "fc" and not np.isfinite(values).all():
-        raise ValueError("y must be finite, got NaN or infinity; drop such rows")
-    return values
-
-
-def _take(X: Any, rows: np.ndarray) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-
-
-def _nothing_to_split(X: Any) -> bool:
-    values = X.to_numpy(dtype=object) if hasattr(X, "to_numpy") else X
-    if len(values) < 2:
-        return True
-    first = values[:1]
-    same = (values == first) | ((values != values) & (first != first))
-    return bool(same.all())

@@ -15,7 +15,8 @@ from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.calibration import Recalibrator
 from boostplugins.estimators._distributional_fitted import FittedDistributional
 from boostplugins.estimators._frames import fit_frame, predict_frame
-from boostplugins.estimators._rows import Rows, check_rows, nothing_to_split, pick, seed_of
+from boostplugins.estimators._labels import nothing_to_split, seed_of
+from boostplugins.estimators._rows import Rows, check_rows, pick
 from boostplugins.estimators._selection import folds, select
 from boostplugins.estimators._units import Units
 from boostplugins.families import Family, get_family

@@ -12,7 +12,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from boostplugins._validation import check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
-from boostplugins.estimators._sglb_base import SGLBBase, labels_of
+from boostplugins.estimators._labels import labels_of
+from boostplugins.estimators._sglb_base import SGLBBase
 from boostplugins.losses import Logistic, Loss, Softmax, get_loss
 
 

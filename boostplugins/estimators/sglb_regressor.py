@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
-from boostplugins.estimators._sglb_base import SGLBBase, labels_of
+from boostplugins.estimators._labels import labels_of
+from boostplugins.estimators._sglb_base import SGLBBase
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.losses import NormalLikelihood, SquaredError, get_loss
 from boostplugins.uncertainty import Uncertainty

@@ -1,0 +1,109 @@
+"""Seeds, labels and rows as the SGLB estimators take them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+
+from boostplugins._validation import check_integer
+
+
+def seed_of(random_state: Any) -> int:
+    """Turn a random state into a seed.
+
+    Parameters
+    ----------
+    random_state : int, Generator, RandomState or None
+        As scikit-learn and numpy know it; None asks the system.
+
+    Returns
+    -------
+    int
+        Seed, >= 0.
+    """
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        return check_integer("random_state", random_state, 0)
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise TypeError(f"random_state must be an integer >= 0, a generator or None, got {random_state!r}")
+
+
+def labels_of(y: Any, n: int | None) -> np.ndarray:
+    """Take the labels out of a vector, a column, a Series or a DataFrame of one column.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, 1)
+        Labels.
+    n : int or None
+        Rows expected.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Labels, of any type.
+    """
+    if y is None:
+        raise ValueError("y must be given, got None; requires y to be passed, but the target y is None")
+    values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        if not hasattr(y, "columns"):
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected; its one column is used",
+                DataConversionWarning,
+                stacklevel=4,
+            )
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(f"y must have shape (n_samples,), got {values.shape}")
+    if n is not None and len(values) != n:
+        raise ValueError(
+            f"X and y must have the same number of rows (inconsistent), got {n} and {len(values)}"
+        )
+    if values.dtype.kind in "fc" and not np.isfinite(values).all():
+        raise ValueError("y must be finite, got NaN or infinity; drop such rows")
+    return values
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Take rows of an array or a DataFrame.
+
+    Parameters
+    ----------
+    X : ndarray or DataFrame of shape (n_samples, n_features)
+        Features.
+    rows : ndarray of shape (n_rows,)
+        Numbers of the rows.
+
+    Returns
+    -------
+    ndarray or DataFrame of shape (n_rows, n_features)
+        These rows.
+    """
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def nothing_to_split(X: Any) -> bool:
+    """Say whether no feature has two different values, missing ones counting as a value.
+
+    Parameters
+    ----------
+    X : ndarray or DataFrame of shape (n_samples, n_features)
+        Features.
+
+    Returns
+    -------
+    bool
+        True where a tree could not split.
+    """
+    if hasattr(X, "iloc"):
+        return all(X.iloc[:, column].nunique(dropna=False) < 2 for column in range(X.shape[1]))
+    first = X[:1]
+    return bool(((first == X) | (np.isnan(first) & np.isnan(X))).all())
