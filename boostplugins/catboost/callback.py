@@ -189,8 +189,11 @@ class ChainCallback:
         """
         reference = self._states.get(threading.get_ident())
         state = None if reference is None else reference()
-        if state is not None:
-            state.advance(info.iteration)
+        if state is None:
+            raise RuntimeError(
+                "the chain's clock runs, but its chain is not the loss: pass loss_function=loss to the model"
+            )
+        state.advance(info.iteration)
         return True
 
     def __getstate__(self) -> dict[str, Any]:

@@ -349,6 +349,12 @@ class CyclicalSGLB:
         )
         for clock in clocks:
             clock.attach(state)
+        metric = fit.params.get("eval_metric")
+        if fit.pool is not None and loss.classification and isinstance(metric, str):
+            raise ValueError(
+                "eval_metric must be loss.metric() for classes on a chain's pool, whose labels name their "
+                f"rows, got {metric!r}; use CatBoost, not CatBoostClassifier, with it"
+            )
         if loss.n_outputs == 1:
             if fit.pool is None:
                 return RowsInBlocks(state)

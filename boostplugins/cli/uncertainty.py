@@ -16,6 +16,8 @@ from boostplugins.cli.errors import UsageError
 from boostplugins.estimators.sglb import SGLBClassifier, SGLBRegressor
 
 _MOST_CLASSES = 20  # different whole numbers that still look like classes
+_CLASS_LIMIT = 200  # beyond, a target is no class: the chain would take hours
+_MOSTLY = 0.2  # share of cells that are no numbers up to which a target is meant to be numeric
 
 
 def run_uncertainty(options: argparse.Namespace) -> None:
@@ -42,7 +44,17 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     for path in (options.out, options.save):
         if path is not None and not path.resolve().parent.is_dir():
             raise UsageError(f"the folder of {path} does not exist; make it first")
+    for path in (options.out, options.save):
+        if path is not None and path.resolve() in (options.train.resolve(), options.new.resolve()):
+            raise UsageError(f"{path} is one of the files to read and would be lost; write to another")
     classify = is_classification(y, options.task)
+    if classify and options.task == "auto":
+        _refuse_broken_numbers(y, options.target)
+    if classify and y.nunique() > _CLASS_LIMIT:
+        raise UsageError(
+            f"--target {options.target} holds {y.nunique()} classes, at most {_CLASS_LIMIT} are taken; "
+            "use --task regression for numbers"
+        )
     if not classify and not pd.api.types.is_numeric_dtype(y):
         raise UsageError(f"--target {options.target} holds text; use --task classification")
     missing = [column for column in X.columns if column not in new.columns]
@@ -153,6 +165,21 @@ def is_classification(y: pd.Series, task: str) -> bool:
     if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
         return True
     return bool((y == np.floor(y)).all() and y.nunique() <= min(_MOST_CLASSES, max(2, len(y) // 10)))
+
+
+def _refuse_broken_numbers(y: pd.Series, target: str) -> None:
+    """Stop where a target is nearly all numbers: a few bad cells do not make classes of it."""
+    if pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
+        return
+    bad = pd.to_numeric(y, errors="coerce").isna()
+    if bad.mean() < _MOSTLY and y.nunique() > _MOST_CLASSES:
+        cells = [f"{value!r} in row {int(row) + 2}" for row, value in zip(y.index[bad].to_numpy(), y[bad])][
+            :3
+        ]
+        raise UsageError(
+            f"--target {target} is nearly all numbers, but for {', '.join(cells)}; mend them, or use "
+            "--task classification"
+        )
 
 
 def _predict(model: Any, new: pd.DataFrame, coverage: float) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -96,11 +97,14 @@ def _as_frame(X: Any) -> pd.DataFrame | None:
 
 def _is_category(column: pd.Series) -> bool:
     kind = column.dtype
-    if isinstance(kind, pd.CategoricalDtype) or kind == np.bool_ or pd.api.types.is_string_dtype(kind):
+    if isinstance(kind, pd.CategoricalDtype):
+        return True
+    if pd.api.types.is_string_dtype(kind) and not pd.api.types.is_object_dtype(kind):
         return True
     if pd.api.types.is_object_dtype(kind):
         return not all(
-            isinstance(value, (int, float, np.number)) or value is None or value is pd.NA for value in column
+            isinstance(value, (int, float, np.number, np.bool_, Decimal)) or value is None or value is pd.NA
+            for value in column
         )
     return False
 
@@ -140,12 +144,19 @@ def _encode(frame: pd.DataFrame, categorical: Sequence[int]) -> Any:
 def _category(value: Any) -> str:
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
         return MISSING
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+    if isinstance(value, (bool, np.bool_)) or (
+        isinstance(value, (float, np.floating)) and value == int(value)
+    ):
         return str(int(value))
     return str(value)
 
 
 def _numbers(column: pd.Series) -> np.ndarray:
+    if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_timedelta64_dtype(column.dtype):
+        raise ValueError(
+            f"column {column.name!r} must hold numbers or categories, got {column.dtype}; turn times into "
+            "numbers of one unit, such as days since a date"
+        )
     try:
         return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):

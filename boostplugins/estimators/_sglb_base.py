@@ -34,6 +34,7 @@ _CLASS_PRIOR_ROWS, _MEAN_PRIOR_ROWS = 130, 400
 _CLASS_MOST_SHRINK, _MEAN_MOST_SHRINK = 0.03, 0.5
 # Trees: by depth on CatBoost, leaf by leaf on LightGBM.
 _DEPTH, _CLASS_LEAVES, _MEAN_LEAVES = 6, 31, 64
+_MOST_DECAY = 40.0  # of shrink * step * iterations: what LightGBM's smallest leaf values still hold
 _LEAVES_AT_LEAST = 10  # room that the least leaf size leaves small sets
 _SEED_STRIDE = 0x9E3779B97F4A7C15  # apart from the noise keys of neighbouring seeds
 
@@ -215,7 +216,7 @@ class SGLBBase(BaseEstimator):
                 np.arange(len(y)),
                 test_size=self.validation_fraction,
                 random_state=seed % 2**32,
-                stratify=y if stratify and min(np.bincount(y.astype(int))) > 1 else None,
+                stratify=y if stratify and self._can_stratify(y) else None,
             )
             eval_set = (take_rows(X, held), y[held], None if weight is None else weight[held])
             X, y, weight = take_rows(X, used), y[used], None if weight is None else weight[used]
@@ -252,7 +253,8 @@ class SGLBBase(BaseEstimator):
                 if loss.classification
                 else (_MEAN_PRIOR_ROWS, _MEAN_MOST_SHRINK)
             )
-            shrink = min(rows / len(y), most)
+            shrink = min(rows / len(y), most, _MOST_DECAY / (step * self.n_estimators))
+        self._check_step(step, settings["schedule"], loss)
         trees: dict[str, Any] = {}
         if self.booster == "lightgbm" and self.depth is None:
             trees = {"max_depth": -1, "num_leaves": _CLASS_LEAVES if loss.classification else _MEAN_LEAVES}
@@ -281,6 +283,22 @@ class SGLBBase(BaseEstimator):
             self.models_.append(model)
         self._virtual = self._ensembles()
         self.loss_ = self._virtual[0].loss
+
+    def _can_stratify(self, y: np.ndarray) -> bool:
+        counts = np.bincount(y.astype(int))
+        held = math.floor((self.validation_fraction or 0.0) * len(y))
+        return min(counts) > 1 and min(held, len(y) - held) >= len(counts)
+
+    def _check_step(self, step: float, schedule: GradientSchedule, loss: Loss) -> None:
+        """Refuse steps at which a mean would run away: its direction has curvature 1."""
+        step = float((self.booster_params or {}).get("learning_rate", step))
+        turns = min(self.n_estimators, getattr(schedule, "length", 1))
+        largest = max(schedule.scale(t) for t in range(turns))
+        if not loss.classification and step * largest >= 2.0:
+            raise ValueError(
+                f"learning_rate times the schedule's largest scale must be < 2 in regression, got {step:g} * "
+                f"{largest:g}; take a smaller learning_rate or max_scale"
+            )
 
     def _fit_prior(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
         prior = self.prior

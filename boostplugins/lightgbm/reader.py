@@ -99,6 +99,11 @@ class LightGBMReader:
         n = rows.shape[0]
         total, previous = np.zeros((n, self.n_outputs)), 0
         out = np.empty((n, len(ends), self.n_outputs))
+        # A start that shrinkage does not touch stands in the first trees as it is.
+        kept: Any = (
+            self.description.get("start", 0.0) if self.description.get("shrink_to") == "start" else 0.0
+        )
+        kept = np.asarray(kept, dtype=np.float64)
         threads = find(self.booster.params, "num_threads")
         options = {"num_threads": threads} if threads else {}
         for member, end in enumerate(np.asarray(ends).tolist()):
@@ -109,7 +114,8 @@ class LightGBMReader:
                 )
                 total += np.reshape(part, total.shape)
                 previous = trees
-            out[:, member] = self._scale(end) * total
+            scale = self._scale(end)
+            out[:, member] = scale * total + (1.0 - scale) * kept
         return out
 
     def _rows(self, X: Any) -> Any:

@@ -70,6 +70,7 @@ _RULES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("path_smooth", _is_zero, "must be 0: leaves are means"),
     ("max_delta_step", lambda value: value is None or float(value) <= 0, "must be 0: leaves are means"),
     ("linear_tree", _is_off, "must be off: leaves are means"),
+    ("monotone_constraints", lambda value: not value, "must be empty: noise does not keep them"),
     ("use_quantized_grad", _is_off, "must be off: leaves are means of the directions as they are"),
     (
         "boosting",

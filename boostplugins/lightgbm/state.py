@@ -162,6 +162,7 @@ class TrainingState:
         """
         return self.chain.to_dict(self.loss) | {
             "learning_rate": self.learning_rate,
+            "start": self.start.tolist(),
             "iterations": self.total,
             "skipped": self.skipped,
             "leaf_noise": "shared" if self.leaves is None else "independent",
@@ -183,7 +184,7 @@ class TrainingState:
         return math.exp(self._decay * (iteration - self.total))
 
     def shift(self, iteration: int) -> np.ndarray:
-        """Give what is left of the start value.
+        """Give what is left of the start value: all of it where the model is shrunk to its start.
 
         Parameters
         ----------
@@ -195,6 +196,8 @@ class TrainingState:
         ndarray of shape (n_outputs,)
             Start value times the shrinkage that it met.
         """
+        if self.chain.shrink_to == "start":
+            return self.start
         return self.start * math.exp(self._decay * (iteration - self.begin))
 
     def arm(self, iteration: int) -> None:
@@ -268,11 +271,6 @@ class TrainingState:
             all_outputs(self._kernel, step, rows, scores, self._out)
         else:
             self._any_loss(step, scores, shift)
-        if self.chain.shrink_to == "start" and self.chain.shrink > 0:
-            # Gives back what shrinkage takes from the start.
-            pull = (step.factor * self.chain.shrink * self.start).astype(np.float32)
-            for out, part in zip(self._out, pull, strict=True):
-                out += part * (self.weight if len(self.weight) else np.float32(1.0))
         bad = bad_rows(self._out)
         if bad:
             raise ValueError(
@@ -339,7 +337,8 @@ class TrainingState:
         if self.iteration == self.begin and self.start.any():
             first_tree = (booster.current_iteration() - 1) * self.loss.n_outputs
             for k, count in enumerate(leaf_counts(booster, booster.current_iteration() - 1)):
-                shift = float(self.start[k]) / self.scale(self.begin)
+                # Predictions are the state after the last iteration, where the scale is 1.
+                shift = float(self.shift(self.total)[k])
                 for leaf in range(count):
                     value = booster.get_leaf_output(first_tree + k, leaf)
                     booster.set_leaf_output(first_tree + k, leaf, value + shift)

@@ -124,7 +124,11 @@ def train(
         force_col_wise=True,
         verbosity=-1,
     )
-    params |= {name: value for name, value in booster_params.items() if name not in _CHAIN_OPTIONS}
+    given = {name: value for name, value in booster_params.items() if name not in _CHAIN_OPTIONS}
+    for name in list(params):  # LightGBM would prefer ours to an alias of the user's
+        if lgb.basic._ConfigAliases.get(name) & given.keys():
+            del params[name]
+    params |= given
     held = {"free_raw_data": False, "params": {"verbosity": params["verbosity"]}}
     data = lgb.Dataset(_frame(X, categorical), y, weight=sample_weight, **held)
     user = UserCallbacks(callbacks)

@@ -110,6 +110,26 @@ def test_missing_files_and_columns(files, capsys):
     assert "new.csv does not exist" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["train.csv", "new.csv"])
+def test_the_files_read_are_never_overwritten(name, files, capsys):
+    before = (files / name).read_text()
+    assert run(_command(files, "--out", str(files / name))) == 2
+    assert "would be lost; write to another" in capsys.readouterr().err
+    assert (files / name).read_text() == before
+
+
+def test_a_bad_cell_does_not_make_classes_of_numbers(files, capsys):
+    table = pd.read_csv(files / "train.csv").astype({"y": object})
+    table.loc[3, "y"] = "abc"
+    table.to_csv(files / "train.csv", index=False)
+    assert run(_command(files)) == 2
+    assert "nearly all numbers, but for 'abc' in row 5" in capsys.readouterr().err
+    table["y"] = [f"label {i}" for i in range(len(table))]
+    pd.concat([table, table.assign(y=table["y"] + "b")]).to_csv(files / "train.csv", index=False)
+    assert run(_command(files)) == 2
+    assert "holds 300 classes, at most 200 are taken" in capsys.readouterr().err
+
+
 def test_an_earlier_result_survives_a_bad_run(files):
     (files / "out.csv").write_text("kept")
     (files / "new.csv").write_text("num\n1.0\n")

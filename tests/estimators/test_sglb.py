@@ -254,7 +254,7 @@ def test_i01_clone_and_search(data):
     X, y = data
     model = SGLBRegressor(mask=BernoulliMask(0.5), cat_features=None, **SMALL)
     assert clone(model).get_params() == model.get_params()
-    search = GridSearchCV(model, {"temperature": [1.0, 10.0], "learning_rate": [0.05, 0.2]}, cv=2).fit(
+    search = GridSearchCV(model, {"temperature": [1.0, 10.0], "learning_rate": [0.05, 0.1]}, cv=2).fit(
         X[:60], y[:60]
     )
     assert search.best_params_.keys() == {"temperature", "learning_rate"}
@@ -333,3 +333,54 @@ def test_members_do_not_depend_on_how_rows_are_cut():
     X, y = load_diabetes(return_X_y=True)
     model = SGLBRegressor(n_estimators=50, depth=3, n_jobs=1).fit(X, y)
     np.testing.assert_allclose(model.members(X)[100:101], model.members(X[100:101]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_the_start_does_not_fade_where_nothing_can_be_split(booster):
+    X = (np.arange(300) < 5.0)[:, None].astype(float)
+    y = 100 + np.random.default_rng(0).normal(size=300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = SGLBRegressor(SquaredError(1.0), booster=booster, n_estimators=100, n_jobs=1, prior=None)
+        model.fit(X, y)
+    np.testing.assert_allclose(model.members(X)[..., 0], 100.0, atol=1.5)
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_truth_values_are_numbers(booster):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "flag": rng.random(200) > 0.5})
+    model = SGLBRegressor(booster=booster, **SMALL).fit(frame, 3.0 * frame["flag"] + frame["a"])
+    assert model.categorical_features_ == []
+    np.testing.assert_array_equal(
+        model.predict(frame), model.predict(frame.assign(flag=frame["flag"].astype(int)))
+    )
+
+
+def test_times_are_refused():
+    frame = pd.DataFrame({"a": np.arange(50.0), "t": pd.date_range("2020", periods=50)})
+    with pytest.raises(ValueError, match="column 't' must hold numbers or categories, got datetime64"):
+        SGLBRegressor(**SMALL).fit(frame, np.arange(50.0))
+
+
+@pytest.mark.parametrize("settings", [{"learning_rate": 0.5}, {"booster_params": {"learning_rate": 0.3}}])
+def test_steps_that_run_away_are_refused(settings, data):
+    with pytest.raises(ValueError, match="learning_rate times the schedule's largest scale must be < 2"):
+        SGLBRegressor(**settings).fit(*data)
+
+
+def test_a_clock_without_its_chain_is_noticed(data):
+    with pytest.raises(Exception, match="pass loss_function=loss"):
+        SGLBRegressor(booster_params={"loss_function": "RMSE"}, **SMALL).fit(*data)
+
+
+def test_long_runs_on_lightgbm_need_no_settings(data):
+    model = SGLBRegressor(booster="lightgbm", n_estimators=1000, learning_rate=0.1, depth=2, n_jobs=1)
+    assert np.isfinite(model.fit(*data).predict(data[0])).all()
+
+
+@pytest.mark.parametrize("alias", [{"eta": 0.001}, {"shrinkage_rate": 0.001}])
+def test_aliases_of_lightgbm_win_too(alias, data):
+    plain = SGLBRegressor(booster="lightgbm", **SMALL).fit(*data).predict(data[0])
+    model = SGLBRegressor(booster="lightgbm", booster_params=alias, **SMALL).fit(*data)
+    assert np.std(model.predict(data[0])) < 0.5 * np.std(plain)
