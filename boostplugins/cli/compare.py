@@ -25,8 +25,8 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command : ArgumentParser
         Gets them.
     """
-    command.add_argument("data", metavar="DATA.csv", help="rows with features and target")
-    command.add_argument("--target", required=True, help="column to predict")
+    command.add_argument("data", metavar="DATA.csv", nargs="?", help="rows with features and target")
+    command.add_argument("--target", help="column to predict")
     command.add_argument("--models", metavar="A,B,...", help="names (see --list); the first is the reference")
     command.add_argument("--list", action="store_true", help="list the models known by name, and stop")
     command.add_argument(
@@ -62,6 +62,13 @@ def run_compare(options: argparse.Namespace) -> None:
     UsageError
         For anything the user can mend.
     """
+    if options.list and options.data is None:
+        for classification in (False, True):
+            print("classification:" if classification else "regression:")
+            print("\n".join(f"  {name}" for name in model_names(classification)))
+        return
+    if options.data is None or options.target is None:
+        raise UsageError("compare needs DATA.csv and --target COL; --list alone lists the models")
     path, folder = Path(options.data), Path(options.out)
     table = read_table(path)
     X, y = split_target(table, options.target, path)

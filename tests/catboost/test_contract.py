@@ -86,6 +86,18 @@ def test_a01_shuffled_rows_are_refused_with_the_remedy(data):
         _fit(chain, X, y, has_time=False, cat_features=[2])
 
 
+@pytest.mark.parametrize("loss", ["RMSE", "Logloss", "MultiClass", "RMSEWithUncertainty"])
+def test_a03_the_training_loss_falls(loss, data):
+    X, y = data
+    target = y if "RMSE" in loss else (y > 0) + (y > 1.0) * (loss == "MultiClass")
+    chain = CyclicalSGLB(SquaredError(1.0) if loss == "RMSE" else loss, noise="none")
+    params = QUIET | {"iterations": 11, "loss_function": chain, "eval_metric": chain.metric()}
+    model = CatBoost(params | chain.catboost_params())
+    model.fit(chain.pool(X, np.asarray(target, dtype=float)), callbacks=[chain.callback()])
+    (series,) = model.get_evals_result()["learn"].values()
+    assert (np.diff(series[:11]) < 0).all()
+
+
 def test_a04_class_instead_of_object(data):
     X, y = data
     assert CyclicalSGLB(SquaredError).loss == SquaredError()

@@ -99,3 +99,12 @@ def test_bad_options_are_one_line_and_code_2(change, message, data, capsys):
 
 def test_numbers_match_as_numbers(data):
     assert run(_command(data, "--shift-by", "year=2002.0")) == 0
+
+
+def test_the_list_needs_no_file(capsys):
+    assert run(["compare", "--list"]) == 0
+    said = capsys.readouterr().out
+    assert "regression:" in said
+    assert "sglb-lightgbm" in said
+    assert run(["compare"]) == 2
+    assert "compare needs DATA.csv and --target COL" in capsys.readouterr().err
