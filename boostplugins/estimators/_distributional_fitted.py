@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from boostplugins._files import read_archive, write_archive
-from boostplugins._validation import check_target
+from boostplugins._files import read_model, restoring, write_model
+from boostplugins._validation import check_option, check_target
 from boostplugins.calibration import Recalibrator
 from boostplugins.estimators._frames import predict_frame
 from boostplugins.estimators._units import Units
@@ -223,7 +223,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
             "names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
             "models": [(held, len(parts)) for held, parts in dumped],
         }
-        write_archive(path, type(self).__name__, state, [part for _, parts in dumped for part in parts])
+        write_model(path, type(self).__name__, state, parts=[part for _, parts in dumped for part in parts])
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -244,23 +244,25 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         ValueError
             For a file that is no saved model, or another estimator's.
         """
-        state, parts = read_archive(path, cls.__name__)
-        model = cls()
-        model.family, model.booster = family_from_dict(state["family"]), state["booster"]
-        model.family_ = get_family(model.family)
-        model.units_ = Units(**state["units"])
-        model._limits = [tuple(np.array(part) for part in limits) for limits in state["limits"]]
-        model.start_ = np.array(state["start"])
-        model.history_, model.selection_ = state["history"], state["selection"]
-        held = state["calibration"]
-        model.calibration_ = None if held is None else Recalibrator.from_dict(held)
-        model.categorical_features_ = list(state["categorical"])
-        model.n_features_in_ = int(state["n_features"])
-        if state["names"]:
-            model.feature_names_in_ = np.array(state["names"], dtype=object)
-        model.models_ = []
-        for part_state, count in state["models"]:
-            model.models_.append(model._trainer.restore(part_state, parts[:count]))
-            parts = parts[count:]
-        model.n_rounds_ = [part.rounds for part in model.models_]
+        state, _, parts = read_model(path, cls.__name__)
+        with restoring(path, cls.__name__):
+            model = cls()
+            model.booster = check_option("booster", state["booster"], ("lightgbm", "catboost"))
+            model.family = family_from_dict(state["family"])
+            model.family_ = get_family(model.family)
+            model.units_ = Units(**state["units"])
+            model._limits = [tuple(np.array(part) for part in limits) for limits in state["limits"]]
+            model.start_ = np.array(state["start"])
+            model.history_, model.selection_ = state["history"], state["selection"]
+            held = state["calibration"]
+            model.calibration_ = None if held is None else Recalibrator.from_dict(held)
+            model.categorical_features_ = list(state["categorical"])
+            model.n_features_in_ = int(state["n_features"])
+            if state["names"]:
+                model.feature_names_in_ = np.array(state["names"], dtype=object)
+            model.models_ = []
+            for part_state, count in state["models"]:
+                model.models_.append(model._trainer.restore(part_state, parts[:count]))
+                parts = parts[count:]
+            model.n_rounds_ = [part.rounds for part in model.models_]
         return model

@@ -18,6 +18,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
@@ -32,11 +33,9 @@ from boostplugins.usnrt.saving import (
     pack_encoder,
     pack_history,
     pack_models,
-    read_model,
     unpack_encoder,
     unpack_history,
     unpack_models,
-    write_model,
 )
 
 # Standard deviation given to a constant target, relative to its size.
@@ -189,8 +188,8 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         ValueError
             For a file that holds no such model.
         """
-        state, arrays = read_model(path, cls.__name__)
-        try:
+        state, arrays, _ = read_model(path, cls.__name__)
+        with restoring(path, cls.__name__):
             params = state["params"]
             model = cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in params.items()})
             model._encoder = unpack_encoder(state["encoder"], arrays)
@@ -200,8 +199,6 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
             if state["names"] is not None:
                 model.feature_names_in_ = np.array(state["names"], dtype=object)
             model._unpack(state["own"], arrays)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise ValueError(f"{path} is no saved {cls.__name__}: {error!r}") from None
         return model
 
 

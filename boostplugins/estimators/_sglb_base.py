@@ -15,10 +15,11 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
-from boostplugins._files import read_archive, write_archive
+from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators._frames import predict_frame
 from boostplugins.estimators._labels import nothing_to_split, seed_of, take_rows
+from boostplugins.estimators._saved import pack_labels, unpack_labels
 from boostplugins.losses import Loss, NormalLikelihood, SquaredError, loss_from_dict
 from boostplugins.masks import NoMask, RowMask
 from boostplugins.priors import RandomPrior
@@ -26,6 +27,7 @@ from boostplugins.schedules import Constant, CosineCycle, GradientSchedule
 from boostplugins.uncertainty import Uncertainty
 from boostplugins.virtual_ensemble import VirtualEnsemble
 
+_BOOSTERS = ("catboost", "lightgbm")
 # Steps by the curvature of the losses: a class score's is at most 1/4, that of a mean's direction 1.
 _CLASS_STEP, _MEAN_STEP = 0.2, 0.015
 # Pseudo-rows that the shrinkage is worth, and its limit for small sets (`benchmarks/shift.py`; class
@@ -157,7 +159,7 @@ class SGLBBase(BaseEstimator):
 
     def _check_settings(self) -> dict[str, Any]:
         """Check everything that needs no data; give the chain's settings."""
-        check_option("booster", self.booster, ("catboost", "lightgbm"))
+        check_option("booster", self.booster, _BOOSTERS)
         check_integer("n_estimators", self.n_estimators, 1)
         if self.learning_rate is not None:
             check_real("learning_rate", self.learning_rate, 0.0, 1.0, closed="right")
@@ -292,8 +294,7 @@ class SGLBBase(BaseEstimator):
     def _check_step(self, step: float, schedule: GradientSchedule, loss: Loss) -> None:
         """Refuse steps at which a mean would run away: its direction has curvature 1."""
         step = float((self.booster_params or {}).get("learning_rate", step))
-        turns = min(self.n_estimators, getattr(schedule, "length", 1))
-        largest = max(schedule.scale(t) for t in range(turns))
+        largest = max(schedule.scale(t) for t in range(self.n_estimators))
         if not loss.classification and step * largest >= 2.0:
             raise ValueError(
                 f"learning_rate times the schedule's largest scale must be < 2 in regression, got {step:g} * "
@@ -355,9 +356,9 @@ class SGLBBase(BaseEstimator):
             "booster": self.booster,
         }
         if hasattr(self, "classes_"):
-            state |= {"classes": self.classes_.tolist(), "class_type": self.classes_.dtype.str}
+            state["classes"] = pack_labels(self.classes_)
         parts = [self._trainer.dump(model) for model in self.models_]
-        write_archive(path, type(self).__name__, state, parts)
+        write_model(path, type(self).__name__, state, parts=parts)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -378,19 +379,19 @@ class SGLBBase(BaseEstimator):
         ValueError
             For a file that is no saved model, or another estimator's.
         """
-        state, parts = read_archive(path, cls.__name__)
-        model = cls(booster=state["booster"])
-        model.constant_ = np.array(state["constant"])
-        model.loss_ = loss_from_dict(state["loss"])
-        model.categorical_features_ = list(state["categorical"])
-        model.n_features_in_ = int(state["n_features"])
-        if state["names"]:
-            model.feature_names_in_ = np.array(state["names"], dtype=object)
-        if "classes" in state:
-            kind = state["class_type"]
-            model.classes_ = np.array(state["classes"], dtype=object if kind == "|O" else kind)
-        model.models_ = [model._trainer.restore(part) for part in parts]
-        model._virtual = model._ensembles()
+        state, _, parts = read_model(path, cls.__name__)
+        with restoring(path, cls.__name__):
+            model = cls(booster=check_option("booster", state["booster"], _BOOSTERS))
+            model.constant_ = np.array(state["constant"])
+            model.loss_ = loss_from_dict(state["loss"])
+            model.categorical_features_ = list(state["categorical"])
+            model.n_features_in_ = int(state["n_features"])
+            if state["names"]:
+                model.feature_names_in_ = np.array(state["names"], dtype=object)
+            if "classes" in state:
+                model.classes_ = unpack_labels(state["classes"], state.get("class_type"))
+            model.models_ = [model._trainer.restore(part) for part in parts]
+            model._virtual = model._ensembles()
         return model
 
     def members(self, X: Any) -> np.ndarray:

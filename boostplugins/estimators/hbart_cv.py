@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils.validation import check_is_fitted, indexable
 
+from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_target, check_weight
 from boostplugins.estimators._bart_base import MixingWarning
+from boostplugins.estimators._bart_files import pack_params, unpack_params
 from boostplugins.estimators.hbart import HBARTRegressor
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.predictive import Predictive
@@ -135,3 +138,57 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
         """
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict_dist(X)
+
+    def save(self, path: str | Path) -> None:
+        """Write the best model and the scores of all candidates to a file, without executable code.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write or replace; written as a whole or not at all. A splitter as `cv` is not kept.
+
+        Raises
+        ------
+        ValueError
+            Where an argument is a Python function, which a file cannot hold.
+        """
+        check_is_fitted(self, "best_estimator_")
+        best, arrays = self.best_estimator_._pack()
+        state = {
+            "best": best,
+            "base": None if self.estimator is None else pack_params(self.estimator.get_params(deep=False)),
+            "cv": int(self.cv) if isinstance(self.cv, (int, np.integer)) else None,
+            "results": [{**result, "params": pack_params(result["params"])} for result in self.cv_results_],
+            "best_params": pack_params(self.best_params_),
+        }
+        write_model(path, type(self).__name__, state, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> HBARTRegressorCV:
+        """Read a model from a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            File that `save` wrote.
+
+        Returns
+        -------
+        HBARTRegressorCV
+            Fitted; predicts the same bits. Its grid is the list of the candidates tried.
+
+        Raises
+        ------
+        ValueError
+            For a file that is no saved model of this class.
+        """
+        state, arrays, _ = read_model(path, cls.__name__)
+        with restoring(path, cls.__name__):
+            base = None if state["base"] is None else HBARTRegressor(**unpack_params(state["base"]))
+            results = [{**result, "params": unpack_params(result["params"])} for result in state["results"]]
+            grid = [{name: [value] for name, value in result["params"].items()} for result in results]
+            model = cls(base, grid, state["cv"])
+            model.cv_results_, model.best_params_ = results, unpack_params(state["best_params"])
+            model.best_estimator_ = HBARTRegressor._unpack(state["best"], arrays)
+            model.n_features_in_ = model.best_estimator_.n_features_in_
+        return model

@@ -17,6 +17,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.families import Family, get_family
@@ -27,10 +28,8 @@ from boostplugins.soft_trees.model import SoftTreeModel
 from boostplugins.soft_trees.storage import (
     pack_encoder,
     pack_params,
-    read_model,
     unpack_encoder,
     unpack_params,
-    write_model,
 )
 from boostplugins.soft_trees.structured import feature_number, prepare
 
@@ -121,8 +120,8 @@ class SoftTreeBase(BaseEstimator):
         ValueError
             For a file that holds no such model.
         """
-        state, arrays = read_model(path, cls.__name__)
-        try:
+        state, arrays, _ = read_model(path, cls.__name__)
+        with restoring(path, cls.__name__):
             model = cls(**unpack_params(state["params"]))
             model._encoder = unpack_encoder(state["encoder"], arrays)
             model._categorical = [int(j) for j in state["categorical"]]
@@ -130,8 +129,6 @@ class SoftTreeBase(BaseEstimator):
             if state["names"] is not None:
                 model.feature_names_in_ = np.array(state["names"], dtype=object)
             model._restore(state, arrays)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise ValueError(f"{path} is no saved {cls.__name__}: {error!r}") from None
         return model
 
     def _restore(self, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

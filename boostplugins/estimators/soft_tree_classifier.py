@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from boostplugins.estimators._saved import pack_labels, unpack_labels
 from boostplugins.estimators.soft_tree_base import GrownTreeBase, warn_of_column
 from boostplugins.families import Family, get_family
 from boostplugins.families.categorical import Categorical
@@ -226,14 +227,14 @@ class SoftTreeClassifier(ClassifierMixin, GrownTreeBase):
         """
         check_is_fitted(self, "model_")
         arrays: dict[str, np.ndarray] = {}
-        state = {"model": pack_model(self.model_, "m", arrays), "classes": self.classes_.tolist()}
+        state = {"model": pack_model(self.model_, "m", arrays), "classes": pack_labels(self.classes_)}
         for name, values in self.importances_.items():
             arrays[f"importance.{name}"] = values
         self._write(path, state, arrays)
 
     def _restore(self, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self.model_ = unpack_model(state["model"], "m", arrays, self._encoder)
-        self.classes_ = np.array(state["classes"])
+        self.classes_ = unpack_labels(state["classes"])
         self.importances_ = {name: arrays[f"importance.{name}"] for name in self.model_.family.params}
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from boostplugins._files import write_bytes
 from boostplugins.families import Family, family_from_dict
 from boostplugins.soft_trees.encoding import Encoder
 from boostplugins.soft_trees.model import SoftTreeModel
@@ -18,7 +14,6 @@ from boostplugins.soft_trees.objective import Predictor
 from boostplugins.soft_trees.structured import Linear, Smooth, Term
 from boostplugins.soft_trees.tree import SoftTree
 
-_FORMAT = 1
 Arrays = dict[str, np.ndarray]
 
 
@@ -257,61 +252,3 @@ def _unpack(value: Any) -> Any:
     if kind == "family":
         return family_from_dict(held)
     return {"Linear": Linear, "Smooth": Smooth}[kind](**held)
-
-
-def write_model(path: str | Path, kind: str, state: dict[str, Any], arrays: Arrays) -> None:
-    """Write a model file: npz with a JSON head, whole or not at all.
-
-    Parameters
-    ----------
-    path : str or Path
-        File to write or replace.
-    kind : str
-        Name of the estimator.
-    state : dict
-        JSON-ready state.
-    arrays : dict of ndarray
-        Numeric arrays.
-    """
-    head = json.dumps({"format": _FORMAT, "kind": kind, "state": state}).encode()
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, head=np.frombuffer(head, dtype=np.uint8), **arrays)
-    write_bytes(path, buffer.getvalue())
-
-
-def read_model(path: str | Path, kind: str) -> tuple[dict[str, Any], Arrays]:
-    """Read a model file.
-
-    Parameters
-    ----------
-    path : str or Path
-        File that `write_model` wrote.
-    kind : str
-        Name of the estimator expected.
-
-    Returns
-    -------
-    state : dict
-        Its state.
-    arrays : dict of ndarray
-        Its arrays.
-
-    Raises
-    ------
-    ValueError
-        For a file of another kind or format, or that is no model.
-    """
-    try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        head = json.loads(arrays.pop("head").tobytes().decode())
-        found, version, state = head["kind"], head["format"], head["state"]
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # numpy, zipfile, zlib and json each have their own for a bad file
-        raise ValueError(f"{path} is no saved model of boostplugins: {error}") from None
-    if version != _FORMAT:
-        raise ValueError(f"{path} has format {version}, this version reads {_FORMAT}; save it again")
-    if found != kind:
-        raise ValueError(f"{path} holds a {found}, not a {kind}; load it with {found}.load")
-    return state, arrays

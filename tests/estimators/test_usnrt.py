@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info
 
+from boostplugins._files import read_model, write_model
 from boostplugins.estimators.hnn import HNNRegressor
 from boostplugins.estimators.mc_dropout import MCDropoutRegressor
 from boostplugins.estimators.usnrt import USNRTRegressor
@@ -198,7 +199,7 @@ def test_i04_files_and_copies_keep_everything(model, tmp_path):
         assert list(route.feature_names_in_) == list(X.columns)
         assert repr(route.get_params()) == repr(model.get_params())
     with np.load(tmp_path / "model.npz", allow_pickle=False) as file:
-        assert all(file[name].dtype.kind in "fiub" for name in file.files)
+        assert all(name == "head.json" or file[name].dtype.kind in "fiub" for name in file.files)
     assert [p.name for p in tmp_path.iterdir()] == ["model.npz"]
 
 
@@ -213,9 +214,8 @@ def test_bad_files_are_one_clear_error(damage, tmp_path):
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:-200])
     if damage == "wrong shape":
-        with np.load(path) as file:
-            arrays = {name: file[name] for name in file.files}
-        np.savez(path, **arrays | {"mean0": arrays["mean0"][:, :-1]})
+        state, arrays, _ = read_model(path, "HNNRegressor")
+        write_model(path, "HNNRegressor", state, arrays | {"mean0": arrays["mean0"][:, :-1]})
     kind, text = HNNRegressor, "no saved"
     if damage == "other":
         kind, text = USNRTRegressor, "holds a HNNRegressor"
