@@ -3,35 +3,130 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from boostplugins._kinds import find_kind
 from boostplugins._validation import check_integer, check_real
 
+_ENDLESS = 10**9  # an iteration that no run reaches: a schedule still in cycle 0 there has no cycles
 
-class GradientSchedule(Protocol):
-    """What a chain asks of a schedule: pure functions of the iteration."""
 
+class GradientSchedule(ABC):
+    """What a chain asks of a schedule: pure functions of the iteration.
+
+    A frozen data class that inherits it, gives itself a `kind` and says its `scale` is a schedule: chains
+    of both boosters take it, and stored models are read by its kind wherever the class is defined.
+
+    Attributes
+    ----------
+    kind : str
+        Name by which stored models know the class.
+    """
+
+    kind: ClassVar[str] = ""
+
+    @abstractmethod
     def scale(self, iteration: int) -> float:
-        """Gradient scale alpha_t at an iteration."""
+        """Give the gradient scale alpha_t.
+
+        Parameters
+        ----------
+        iteration : int
+            Iteration t, from 0.
+
+        Returns
+        -------
+        float
+            Scale > 0; 1 samples at the chain's own temperature.
+        """
 
     def exploring(self, iteration: int) -> bool:
-        """Whether an iteration belongs to the exploration stage of its cycle."""
+        """Tell whether an iteration belongs to the exploration stage of its cycle, where masks hold.
+
+        Parameters
+        ----------
+        iteration : int
+            Iteration t, from 0.
+
+        Returns
+        -------
+        bool
+            False unless a schedule says otherwise: every iteration samples.
+        """
+        return False
 
     def cycle(self, iteration: int) -> int:
-        """Number of the cycle that an iteration belongs to."""
+        """Number the cycle of an iteration.
+
+        Parameters
+        ----------
+        iteration : int
+            Iteration t, from 0.
+
+        Returns
+        -------
+        int
+            0 unless a schedule says otherwise: one endless cycle.
+        """
+        return 0
 
     def member_ends(self, n_iterations: int, n_members: int | None = None) -> np.ndarray:
-        """Numbers of iterations done at which a member is read."""
+        """Say after how many iterations members are read.
+
+        Parameters
+        ----------
+        n_iterations : int
+            Iterations of the run.
+        n_members : int, optional
+            Members wanted; the last so many cycles are kept. Default: all of them. Of a schedule without
+            cycles: evenly spaced states of the second half, 10 by default, fewer where that is shorter.
+
+        Returns
+        -------
+        ndarray of shape (n_members,)
+            Increasing iteration counts; empty where there are cycles and none was finished.
+        """
+        if n_members is not None:
+            check_integer("n_members", n_members, 1)
+        cycles = np.array([self.cycle(t) for t in range(n_iterations + 1)])
+        ends = np.flatnonzero(np.diff(cycles)) + 1
+        if not len(ends) and self.cycle(_ENDLESS) == 0:
+            n_members = 10 if n_members is None else n_members
+            period = max(n_iterations // (2 * n_members), 1)
+            count = min(n_members, n_iterations - n_iterations // 2)
+            return n_iterations - period * np.arange(count - 1, -1, -1)
+        return ends if n_members is None else ends[max(len(ends) - n_members, 0) :]
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
+        """Describe the schedule.
+
+        Returns
+        -------
+        dict
+            JSON-ready; `schedule_from_dict` reads it.
+
+        Raises
+        ------
+        TypeError
+            For a class that gives itself no `kind`, or is no data class.
+        ValueError
+            For a kind that another class has.
+        """
+        kind = type(self)
+        if not vars(kind).get("kind") or not is_dataclass(self):
+            raise TypeError(
+                f"{kind.__name__} must be a data class with a `kind` of its own, by which models are read"
+            )
+        find_kind(GradientSchedule, "kind", self.kind, "schedule kind")
+        return {"kind": self.kind, **asdict(self)}
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(GradientSchedule):
     """The null schedule: gradient scale 1, one endless cycle, always sampling.
 
     Members are read at evenly spaced states of the second half of the run.
@@ -44,6 +139,8 @@ class Constant:
     >>> Constant().member_ends(100, n_members=5)
     array([ 60,  70,  80,  90, 100])
     """
+
+    kind = "constant"
 
     def scale(self, iteration: int) -> float:
         """Give the gradient scale.
@@ -60,69 +157,9 @@ class Constant:
         """
         return 1.0
 
-    def exploring(self, iteration: int) -> bool:
-        """Tell whether the iteration explores.
-
-        Parameters
-        ----------
-        iteration : int
-            Iteration, from 0.
-
-        Returns
-        -------
-        bool
-            Always False: every iteration samples.
-        """
-        return False
-
-    def cycle(self, iteration: int) -> int:
-        """Number the cycle.
-
-        Parameters
-        ----------
-        iteration : int
-            Iteration, from 0.
-
-        Returns
-        -------
-        int
-            Always 0.
-        """
-        return 0
-
-    def member_ends(self, n_iterations: int, n_members: int | None = None) -> np.ndarray:
-        """Say after how many iterations members are read.
-
-        Parameters
-        ----------
-        n_iterations : int
-            Iterations of the run.
-        n_members : int, optional
-            Members wanted, default 10; fewer come where the second half is shorter.
-
-        Returns
-        -------
-        ndarray of shape (n_members,)
-            Increasing iteration counts, the last one `n_iterations`.
-        """
-        n_members = check_integer("n_members", 10 if n_members is None else n_members, 1)
-        period = max(n_iterations // (2 * n_members), 1)
-        count = min(n_members, n_iterations - n_iterations // 2)
-        return n_iterations - period * np.arange(count - 1, -1, -1)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Describe the schedule.
-
-        Returns
-        -------
-        dict
-            JSON-ready; `schedule_from_dict` reads it.
-        """
-        return {"kind": "constant"}
-
 
 @dataclass(frozen=True)
-class CosineCycle:
+class CosineCycle(GradientSchedule):
     r"""Cyclical cosine schedule of the gradient scale.
 
     .. math:: \alpha_t = \max\left(\tfrac{\alpha_{max}}{2}
@@ -158,6 +195,8 @@ class CosineCycle:
     >>> cycle.member_ends(350)
     array([100, 200, 300])
     """
+
+    kind = "cosine"
 
     length: int = 200
     max_scale: float = 10.0
@@ -236,21 +275,8 @@ class CosineCycle:
             ends = ends[max(len(ends) - check_integer("n_members", n_members, 1), 0) :]
         return ends
 
-    def to_dict(self) -> dict[str, Any]:
-        """Describe the schedule.
 
-        Returns
-        -------
-        dict
-            JSON-ready; `schedule_from_dict` reads it.
-        """
-        return {"kind": "cosine", **asdict(self)}
-
-
-_KINDS: dict[str, type[Constant] | type[CosineCycle]] = {"constant": Constant, "cosine": CosineCycle}
-
-
-def schedule_from_dict(description: dict[str, Any]) -> Constant | CosineCycle:
+def schedule_from_dict(description: dict[str, Any]) -> GradientSchedule:
     """Make a schedule from its description.
 
     Parameters
@@ -260,13 +286,13 @@ def schedule_from_dict(description: dict[str, Any]) -> Constant | CosineCycle:
 
     Returns
     -------
-    Constant or CosineCycle
+    GradientSchedule
         An equal schedule.
 
     Raises
     ------
     ValueError
-        For a kind that this version does not know, or options that are not its own.
+        For a kind that no class has, or options that are not its own.
 
     Examples
     --------
@@ -275,10 +301,8 @@ def schedule_from_dict(description: dict[str, Any]) -> Constant | CosineCycle:
     True
     """
     options = dict(description)
-    kind = options.pop("kind", None)
-    if kind not in _KINDS:
-        raise ValueError(f"schedule kind must be one of {sorted(_KINDS)}, got {kind!r}")
+    kind = find_kind(GradientSchedule, "kind", options.pop("kind", None), "schedule kind")
     try:
-        return _KINDS[kind](**options)
+        return kind(**options)
     except TypeError as error:
         raise ValueError(f"schedule description {description!r} does not fit: {error}") from None

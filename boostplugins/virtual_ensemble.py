@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,29 @@ from boostplugins.uncertainty import Uncertainty
 _MEMBERS = 10  # of a chain without cycles, as CatBoost's own virtual ensembles
 
 
+class ChainReader(Protocol):
+    """What a virtual ensemble asks of a booster's trained chain."""
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The chain: ``loss`` and ``schedule`` (what their ``to_dict`` gave); ``temperature`` (None for no
+        noise) and the fitted ``prior``, where there are."""
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations done."""
+
+    @property
+    def n_outputs(self) -> int:
+        """Raw scores a row."""
+
+    def states(self, X: Any, ends: np.ndarray) -> np.ndarray:
+        """Raw scores of the rows after these numbers of iterations: (n_samples, n_members, n_outputs).
+
+        They are states that the chain was in: shrinkage that a state met later is divided out, and the
+        random prior function is not in them."""
+
+
 class VirtualEnsemble:
     """Members read out of one trained chain.
 
@@ -24,8 +47,8 @@ class VirtualEnsemble:
 
     Parameters
     ----------
-    reader : object
-        A booster's reader, with `description`, `n_iterations`, `n_outputs` and `states`.
+    reader : ChainReader
+        A booster's reader.
     n_members : int, optional
         Members wanted: by default every cycle, or 10 of a chain without cycles.
 
@@ -60,7 +83,7 @@ class VirtualEnsemble:
     (True, True)
     """
 
-    def __init__(self, reader: Any, n_members: int | None = None) -> None:
+    def __init__(self, reader: ChainReader, n_members: int | None = None) -> None:
         if n_members is not None:
             check_integer("n_members", n_members, 1)
         description = reader.description
@@ -106,7 +129,8 @@ class VirtualEnsemble:
         """
         from boostplugins.catboost.reader import CatBoostReader
 
-        return cls(CatBoostReader(model, None if chain is None else chain.to_dict()), n_members)
+        reader: Any = CatBoostReader(model, None if chain is None else chain.to_dict())
+        return cls(reader, n_members)
 
     @classmethod
     def from_lightgbm(cls, model: Any, n_members: int | None = None) -> VirtualEnsemble:
@@ -234,8 +258,11 @@ class VirtualEnsemble:
 def _read_loss(description: dict[str, Any], n_outputs: int) -> Loss:
     try:
         loss = loss_from_dict(description)
-    except ValueError:
-        loss = get_loss(description["name"])
+    except ValueError as error:
+        try:
+            loss = get_loss(description["name"])  # CatBoost's names, of a model without our objects
+        except ValueError:
+            raise error from None
     if loss.classification and loss.n_outputs != n_outputs:
         loss = loss.ready(np.arange(n_outputs, dtype=np.float64))
     return loss

@@ -7,6 +7,7 @@ import pkgutil
 from functools import lru_cache
 from typing import Any
 
+from boostplugins._kinds import find_kind
 from boostplugins.families.base import Family, Support
 from boostplugins.families.normal import Normal
 
@@ -129,11 +130,10 @@ def family_from_dict(description: dict[str, Any]) -> Family:
         key: family_from_dict(value) if isinstance(value, dict) else value
         for key, value in description.items()
     }
-    name = options.pop("name", None)
-    if name not in _found():
-        raise ValueError(f"family must be one of {sorted(_found())}, got {name!r}")
+    _found()  # imports their files
+    kind = find_kind(Family, "name", options.pop("name", None), "family")
     try:
-        return _found()[str(name)](**options)
+        return kind(**options)
     except TypeError as error:
         raise ValueError(f"family description {description!r} does not fit: {error}") from None
 

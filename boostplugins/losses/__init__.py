@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from typing import Any
 
+from boostplugins._kinds import find_kind
 from boostplugins.losses.base import Loss, check_loss
 from boostplugins.losses.logistic import Logistic
 from boostplugins.losses.normal import NormalLikelihood
@@ -106,12 +107,8 @@ def loss_from_dict(description: dict[str, Any]) -> Loss:
         For a loss that this version does not know, or options that are not its own.
     """
     options = dict(description)
-    name = options.pop("name", None)
-    kind = losses().get(str(name))
-    if kind is None:
-        raise ValueError(
-            f"loss must be one of {sorted(losses())}, got {name!r}; was the model saved by another?"
-        )
+    losses()  # imports their files
+    kind = find_kind(Loss, "name", options.pop("name", None), "loss")
     try:
         return kind(**options)
     except TypeError as error:
