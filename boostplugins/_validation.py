@@ -114,6 +114,7 @@ def check_target(y: ArrayLike, name: str = "y") -> np.ndarray:
         values = values[:, 0]
     if values.ndim != 1:
         raise ValueError(f"{name} must have shape (n_samples,), got {values.shape}")
+    refuse_times(name, values)
     if values.dtype.kind not in "biuf":
         try:
             values = values.astype(np.float64)
@@ -124,6 +125,25 @@ def check_target(y: ArrayLike, name: str = "y") -> np.ndarray:
     if not len(values):
         raise ValueError(f"{name} must have at least one row, got 0")
     return values
+
+
+def refuse_times(name: str, values: np.ndarray) -> None:
+    """Refuse dates, durations and complex numbers, which numpy would make numbers of in silence.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    values : ndarray
+        Values found.
+    """
+    if values.dtype.kind in "mM":
+        raise ValueError(
+            f"{name} must hold numbers or labels, got {values.dtype}; turn times into numbers of one unit, "
+            "such as days since a date"
+        )
+    if values.dtype.kind == "c":
+        raise ValueError(f"{name} must be real, got {values.dtype}; pass real and imaginary part apart")
 
 
 def check_weight(weight: ArrayLike | None, n: int, name: str = "sample_weight") -> np.ndarray | None:

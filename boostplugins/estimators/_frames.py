@@ -87,6 +87,11 @@ def predict_frame(estimator: Any, X: Any, categorical: Sequence[int]) -> Any:
 
 def _as_frame(X: Any) -> pd.DataFrame | None:
     if isinstance(X, pd.DataFrame):
+        twice = list(dict.fromkeys(X.columns[X.columns.duplicated()]))
+        if twice:
+            raise ValueError(
+                f"X must have columns of different names, got {twice[:5]} more than once; rename or drop them"
+            )
         return X
     if hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "to_dict"):  # polars
         return pd.DataFrame(
@@ -157,6 +162,8 @@ def _numbers(column: pd.Series) -> np.ndarray:
             f"column {column.name!r} must hold numbers or categories, got {column.dtype}; turn times into "
             "numbers of one unit, such as days since a date"
         )
+    if pd.api.types.is_complex_dtype(column.dtype):
+        raise ValueError(f"column {column.name!r} must be real, got {column.dtype}; use two columns")
     try:
         return pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):

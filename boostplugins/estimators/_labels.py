@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
-from boostplugins._validation import check_integer
+from boostplugins._validation import check_integer, refuse_times
 
 
 def seed_of(random_state: Any) -> int:
@@ -63,11 +63,12 @@ def labels_of(y: Any, n: int | None) -> np.ndarray:
         values = values[:, 0]
     if values.ndim != 1:
         raise ValueError(f"y must have shape (n_samples,), got {values.shape}")
+    refuse_times("y", values)
     if n is not None and len(values) != n:
         raise ValueError(
             f"X and y must have the same number of rows (inconsistent), got {n} and {len(values)}"
         )
-    if values.dtype.kind in "fc" and not np.isfinite(values).all():
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError("y must be finite, got NaN or infinity; drop such rows")
     return values
 

@@ -50,6 +50,46 @@ def check_rows(X: Any, y: ArrayLike, weight: ArrayLike | None, offset: ArrayLike
     return X, values, check_weight(weight, len(values)), offset
 
 
+def held_out(eval_set: Any, most: int) -> tuple[Any, Any, Any, Any]:
+    """Take held-out rows apart.
+
+    Parameters
+    ----------
+    eval_set : tuple, or list with one
+        ``(X, y)``, and ``sample_weight`` and ``offset`` where they are taken.
+    most : int
+        Parts that are taken, 3 or 4.
+
+    Returns
+    -------
+    tuple
+        Features, responses, weights and offset; None for what is not there.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    forms = ("(X, y)", "(X, y, sample_weight)", "(X, y, sample_weight, offset)")[: most - 1]
+    if isinstance(eval_set, list) and len(eval_set) == 1 and _is_pair(eval_set[0]):
+        eval_set = eval_set[0]
+    if not isinstance(eval_set, (tuple, list)):
+        found = f"a {type(eval_set).__name__}"
+    elif any(_is_pair(part) for part in eval_set):
+        found = f"{len(eval_set)} held-out sets"
+    elif not 2 <= len(eval_set) <= most:
+        found = f"{len(eval_set)} parts"
+    else:
+        X, y, weight, offset = [*eval_set, None, None][:4]
+        return X, y, weight, offset
+    raise ValueError(f"eval_set must be {' or '.join(forms)}, of one held-out set; got {found}")
+
+
+def _is_pair(part: Any) -> bool:
+    """Whether something is (X, y, ...) itself rather than a part of it."""
+    return isinstance(part, tuple) and 2 <= len(part) <= 4 and len(np.shape(part[0])) == 2
+
+
 def pick(rows: Rows, index: np.ndarray) -> Rows:
     """Take some rows.
 

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from boostplugins._validation import check_real
+from boostplugins._validation import check_real, refuse_times
 from boostplugins.estimators._bart_files import SavedTrees
 from boostplugins.estimators._bart_results import PosteriorResults, mean_over_draws
 from boostplugins.hbart.bins import Bins
@@ -149,6 +149,7 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise ValueError("y must be finite, got NaN or infinity: drop the rows without a label")
+        refuse_times("y", labels)
         check_classification_targets(labels)
         self.classes_, code = np.unique(labels, return_inverse=True)
         if len(self.classes_) > 2:

@@ -16,7 +16,7 @@ from boostplugins.calibration import Recalibrator
 from boostplugins.estimators._distributional_fitted import FittedDistributional
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import nothing_to_split, seed_of
-from boostplugins.estimators._rows import Rows, check_rows, pick
+from boostplugins.estimators._rows import Rows, check_rows, held_out, pick
 from boostplugins.estimators._selection import folds, select
 from boostplugins.estimators._units import Units
 from boostplugins.families import Family, get_family
@@ -171,7 +171,7 @@ class DistributionalRegressor(FittedDistributional):
         sample_weight: ArrayLike | None = None,
         *,
         offset: ArrayLike | None = None,
-        eval_set: tuple[Any, ...] | None = None,
+        eval_set: tuple[Any, ...] | list[tuple[Any, ...]] | None = None,
     ) -> Self:
         """Train the model.
 
@@ -186,7 +186,7 @@ class DistributionalRegressor(FittedDistributional):
             rows of weight 0 are left out.
         offset : array-like of shape (n_samples,), optional
             Known part of the first parameter's raw score, such as the log exposure of counts.
-        eval_set : tuple, optional
+        eval_set : tuple, or list with one, optional
             Held-out ``(X, y)``, ``(X, y, sample_weight)`` or ``(X, y, sample_weight, offset)``; it
             is used instead of `validation_fraction`.
 
@@ -239,16 +239,12 @@ class DistributionalRegressor(FittedDistributional):
         if self.calibration is not None:
             check_option("calibration", self.calibration, ("scale", "conformal"))
 
-    def _held(self, eval_set: tuple[Any, ...] | None) -> Rows | None:
+    def _held(self, eval_set: tuple[Any, ...] | list[tuple[Any, ...]] | None) -> Rows | None:
         if eval_set is None:
             return None
-        if not isinstance(eval_set, (tuple, list)) or not 2 <= len(eval_set) <= 4:
-            raise ValueError(
-                "eval_set must be (X, y), (X, y, sample_weight) or (X, y, sample_weight, offset)"
-            )
-        frame = predict_frame(self, eval_set[0], self.categorical_features_)
-        more = [*eval_set[2:], None, None][:2]
-        return check_rows(frame, eval_set[1], more[0], more[1], "y of eval_set")
+        X, y, weight, offset = held_out(eval_set, 4)
+        frame = predict_frame(self, X, self.categorical_features_)
+        return check_rows(frame, y, weight, offset, "y of eval_set")
 
     def _choose_family(self, rows: Rows, seed: int) -> Family:
         self.selection_: dict[str, float] = {}

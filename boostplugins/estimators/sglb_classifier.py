@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from boostplugins._validation import check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import labels_of
+from boostplugins.estimators._rows import held_out
 from boostplugins.estimators._sglb_base import SGLBBase
 from boostplugins.losses import Logistic, Loss, Softmax, get_loss
 
@@ -27,7 +28,8 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
     booster : {"catboost", "lightgbm"}, default="catboost"
         Who grows the trees.
     schedule : GradientSchedule, optional
-        Gradient schedule; ten cosine cycles over the run by default. `Constant` for plain SGLB.
+        Gradient schedule; by default cosine cycles, ten over the run, or more where they would be longer
+        than 50 iterations. `Constant` for plain SGLB.
     mask : RowMask, optional
         `BernoulliMask` for bootstrap exploration; every row by default.
     temperature : float, default=1.0
@@ -97,7 +99,7 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        eval_set: tuple[Any, Any] | None = None,
+        eval_set: tuple[Any, ...] | list[tuple[Any, ...]] | None = None,
         callbacks: Sequence[Any] = (),
     ) -> Self:
         """Train the chains.
@@ -110,7 +112,7 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
             Class labels of any sortable type.
         sample_weight : array-like of shape (n_samples,), optional
             Weights.
-        eval_set : tuple of (X, y), optional
+        eval_set : tuple of (X, y) or (X, y, sample_weight), or list with one, optional
             Held-out rows for early stopping.
         callbacks : sequence, default=()
             User callbacks; their exceptions keep their type.
@@ -130,17 +132,19 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
         loss = self._classification_loss(len(classes))
         weight = check_weight(sample_weight, len(labels))
         self.classes_, self.categorical_features_ = classes, categorical
-        held_out = None
+        held = None
         if eval_set is not None:
-            held_labels = labels_of(eval_set[1], None)
+            X_held, y_held, held_weight, _ = held_out(eval_set, 3)
+            held_labels = labels_of(y_held, None)
             unseen = np.setdiff1d(held_labels, classes)
             if len(unseen):
                 raise ValueError(f"eval_set must hold classes seen in training, got {unseen.tolist()}")
-            held_frame = predict_frame(self, eval_set[0], categorical)
-            held_out = (held_frame, np.searchsorted(classes, held_labels).astype(np.float64), None)
-        self._train(
-            frame, codes.astype(np.float64), loss, weight, held_out, callbacks, settings, stratify=True
-        )
+            held = (
+                predict_frame(self, X_held, categorical),
+                np.searchsorted(classes, held_labels).astype(np.float64),
+                check_weight(held_weight, len(held_labels)),
+            )
+        self._train(frame, codes.astype(np.float64), loss, weight, held, callbacks, settings, stratify=True)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:

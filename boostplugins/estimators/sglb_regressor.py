@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from boostplugins._validation import check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import labels_of
+from boostplugins.estimators._rows import held_out
 from boostplugins.estimators._sglb_base import SGLBBase
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.losses import NormalLikelihood, SquaredError, get_loss
@@ -32,7 +33,8 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
     booster : {"catboost", "lightgbm"}, default="catboost"
         Who grows the trees.
     schedule : GradientSchedule, optional
-        Gradient schedule; ten cosine cycles over the run by default. `Constant` for plain SGLB.
+        Gradient schedule; by default cosine cycles, ten over the run, or more where they would be longer
+        than 50 iterations. `Constant` for plain SGLB.
     mask : RowMask, optional
         `BernoulliMask` for bootstrap exploration; every row by default.
     temperature : float, default=1.0
@@ -100,7 +102,7 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        eval_set: tuple[Any, Any] | None = None,
+        eval_set: tuple[Any, ...] | list[tuple[Any, ...]] | None = None,
         callbacks: Sequence[Any] = (),
     ) -> Self:
         """Train the chains.
@@ -113,7 +115,7 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
             Finite responses.
         sample_weight : array-like of shape (n_samples,), optional
             Weights.
-        eval_set : tuple of (X, y), optional
+        eval_set : tuple of (X, y) or (X, y, sample_weight), or list with one, optional
             Held-out rows for early stopping.
         callbacks : sequence, default=()
             User callbacks; their exceptions keep their type.
@@ -131,11 +133,12 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         target = check_target(labels_of(y, len(frame)))
         weight = check_weight(sample_weight, len(target))
         self.categorical_features_ = categorical
-        held_out = None
+        held = None
         if eval_set is not None:
-            held_frame = predict_frame(self, eval_set[0], categorical)
-            held_out = (held_frame, check_target(eval_set[1], "y of eval_set"), None)
-        self._train(frame, target, loss, weight, held_out, callbacks, settings, stratify=False)
+            X_held, y_held, held_weight, _ = held_out(eval_set, 3)
+            y_held = check_target(y_held, "y of eval_set")
+            held = predict_frame(self, X_held, categorical), y_held, check_weight(held_weight, len(y_held))
+        self._train(frame, target, loss, weight, held, callbacks, settings, stratify=False)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

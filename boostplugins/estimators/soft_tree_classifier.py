@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from boostplugins._validation import refuse_times
 from boostplugins.estimators._saved import pack_labels, unpack_labels
 from boostplugins.estimators.soft_tree_base import GrownTreeBase, warn_of_column
 from boostplugins.families import Family, get_family
@@ -247,7 +248,8 @@ def _labels(y: Any) -> np.ndarray:
         values = values[:, 0]
     if values.ndim != 1:
         raise ValueError(f"y must have shape (n_samples,), got {values.shape}")
-    if values.dtype.kind in "fc" and not np.isfinite(values).all():
+    refuse_times("y", values)
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError("y must be finite, got NaN or infinity; drop such rows")
     check_classification_targets(values)
     return values
