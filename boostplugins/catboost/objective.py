@@ -125,6 +125,8 @@ class RowsInBlocks:
                     np.multiply(state.noise(stage), size, out=table[row])
                     if self._weighted:
                         table[row] *= self._root
+                else:
+                    table[row] = 0.0
                 if compiled and state.pull[0]:
                     table[row] += weight * state.pull[0]
             self._made_for = state.iteration
