@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -49,4 +50,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    here = (name for name, item in globals().items() if isinstance(item, ModuleType) and name[0] != "_")
+    return sorted([*_PUBLIC, *here, "__doc__", "__version__"])

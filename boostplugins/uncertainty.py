@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import entr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Uncertainty:
     """Knowledge, data and total uncertainty of each row.
 
@@ -42,11 +42,20 @@ class Uncertainty:
     >>> u = Uncertainty.from_moments(mean=np.array([[1.0, 3.0]]), var=np.array([[0.5, 1.5]]))
     >>> u.knowledge, u.data, u.total
     (array([1.]), array([1.]), array([2.]))
+    >>> u
+    Uncertainty(n_samples=1, means: knowledge=1, data=1, total=2)
     """
 
     knowledge: np.ndarray
     data: np.ndarray
     total: np.ndarray
+
+    def __repr__(self) -> str:
+        if np.ndim(self.total) != 1 or not len(self.total):
+            return f"Uncertainty(shape={np.shape(self.total)})"
+        parts = ((name, getattr(self, name)) for name in ("knowledge", "data", "total"))
+        means = ", ".join(f"{name}={np.mean(values):.4g}" for name, values in parts)
+        return f"Uncertainty(n_samples={len(self.total)}, means: {means})"
 
     @classmethod
     def from_moments(cls, mean: ArrayLike, var: ArrayLike, weights: ArrayLike | None = None) -> Uncertainty:

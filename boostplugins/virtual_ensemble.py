@@ -76,6 +76,8 @@ class VirtualEnsemble:
     ...                            **loss.catboost_params())
     >>> _ = model.fit(X, y, callbacks=[loss.callback()])
     >>> ensemble = VirtualEnsemble.from_catboost(model)
+    >>> ensemble  # doctest: +ELLIPSIS
+    VirtualEnsemble(5 members, after iterations 10 to 50; loss=Logistic(), schedule=CosineCycle(...))
     >>> ensemble.members(X).shape, ensemble.ends.tolist()
     ((200, 5, 1), [10, 20, 30, 40, 50])
     >>> u = ensemble.uncertainty(X)
@@ -151,6 +153,14 @@ class VirtualEnsemble:
         from boostplugins.lightgbm.reader import LightGBMReader
 
         return cls(LightGBMReader(model), n_members)
+
+    def __repr__(self) -> str:
+        first, last = int(self.ends[0]), int(self.ends[-1])
+        prior = ", with a prior function" if self.prior is not None else ""
+        return (
+            f"VirtualEnsemble({len(self.ends)} members, after iterations {first} to {last}; "
+            f"loss={self.loss!r}, schedule={self.schedule!r}{prior})"
+        )
 
     def members(self, X: Any) -> np.ndarray:
         """Read the members' raw scores.

@@ -66,6 +66,13 @@ def test_public_names_are_there_and_documented():
         boostplugins.nonsense  # noqa: B018
 
 
+def test_dir_lists_public_names_only():
+    names = [name for name in dir(boostplugins) if not name.startswith("__")]
+    assert set(boostplugins.__all__) <= set(names)
+    for name in set(names) - set(boostplugins.__all__):
+        assert importlib.import_module(f"boostplugins.{name}") is getattr(boostplugins, name)
+
+
 @pytest.mark.parametrize(("absent", "present"), [("catboost", "lightgbm"), ("lightgbm", "catboost")])
 def test_b13_either_booster_may_be_absent(absent, present):
     code = f"""

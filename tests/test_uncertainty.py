@@ -57,3 +57,10 @@ def test_never_negative_for_nearly_equal_members():
 def test_wrong_shapes(maker):
     with pytest.raises(ValueError, match="must have shape"):
         maker()
+
+
+def test_repr_is_one_short_line():
+    u = Uncertainty.from_moments(np.tile([[1.0, 3.0]], (5000, 1)), 0.5)
+    assert repr(u) == "Uncertainty(n_samples=5000, means: knowledge=1, data=0.5, total=1.5)"
+    assert repr(Uncertainty(*[np.empty(0)] * 3)) == "Uncertainty(shape=(0,))"
+    assert repr(Uncertainty(1.0, 2.0, 3.0)) == "Uncertainty(shape=())"

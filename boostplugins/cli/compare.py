@@ -13,7 +13,7 @@ import pandas as pd
 
 from boostplugins._files import write_bytes
 from boostplugins.cli.errors import UsageError
-from boostplugins.cli.uncertainty import is_classification, read_table, split_target
+from boostplugins.cli.tables import is_classification, read_table, split_target
 from boostplugins.compare import compare, model_names, summary
 
 

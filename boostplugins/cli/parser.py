@@ -63,6 +63,11 @@ def _parser() -> argparse.ArgumentParser:
     uncertainty.add_argument("--target", required=True, help="column of TRAIN.csv to predict")
     uncertainty.add_argument("--out", required=True, type=Path, metavar="OUT.csv", help="file to write")
     uncertainty.add_argument(
+        "--id",
+        metavar="COLUMN",
+        help="column of NEW.csv that names its rows in OUT.csv, and is no feature; row numbers by default",
+    )
+    uncertainty.add_argument(
         "--task",
         choices=["auto", "classification", "regression"],
         default="auto",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ import pandas as pd
 
 from boostplugins._files import write_bytes
 from boostplugins.cli.errors import UsageError
+from boostplugins.cli.tables import is_classification, read_table, refuse_broken_numbers, split_target
 from boostplugins.estimators.sglb import SGLBClassifier, SGLBRegressor
 
-_MOST_CLASSES = 20  # different whole numbers that still look like classes
+_WRITTEN = ("prediction", "knowledge", "data", "total", "lower", "upper")
 _CLASS_LIMIT = 200  # beyond, a target is no class: the chain would take hours
-_MOSTLY = 0.2  # share of cells that are no numbers up to which a target is meant to be numeric
 
 
 def run_uncertainty(options: argparse.Namespace) -> None:
@@ -35,6 +34,10 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     """
     train, new = read_table(options.train), read_table(options.new)
     X, y = split_target(train, options.target, options.train)
+    names = _row_names(new, options)
+    X = X.drop(columns=[name for name in X.columns if name == options.id])
+    if X.shape[1] == 0:
+        raise UsageError(f"{options.train} has no column besides {options.id} to learn from")
     if options.trees < 1:
         raise UsageError(f"--trees must be at least 1, got {options.trees}")
     if not 0 < options.coverage < 1:
@@ -49,7 +52,7 @@ def run_uncertainty(options: argparse.Namespace) -> None:
             raise UsageError(f"{path} is one of the files to read and would be lost; write to another")
     classify = is_classification(y, options.task)
     if classify and options.task == "auto":
-        _refuse_broken_numbers(y, options.target)
+        refuse_broken_numbers(y, options.target)
     if classify and y.nunique() > _CLASS_LIMIT:
         raise UsageError(
             f"--target {options.target} holds {y.nunique()} classes, at most {_CLASS_LIMIT} are taken; "
@@ -67,119 +70,29 @@ def run_uncertainty(options: argparse.Namespace) -> None:
         table = _predict(model, new[list(X.columns)], options.coverage)
     except (ValueError, TypeError) as error:
         raise UsageError(str(error).splitlines()[0]) from error
+    table.insert(0, names.name, names.to_numpy())
     content = io.StringIO()
     table.to_csv(content, index=False)
     write_bytes(options.out, content.getvalue().encode())
-    print(f"{len(table)} rows written to {options.out}")
+    print(f"{len(table)} rows written to {options.out}, in the order of {options.new}")
     if options.save is not None:
         model.save(options.save)
         print(f"model written to {options.save}")
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a CSV file with a header.
-
-    Parameters
-    ----------
-    path : Path
-        File to read.
-
-    Returns
-    -------
-    DataFrame
-        Its rows; at least one.
-
-    Raises
-    ------
-    UsageError
-        For a missing, empty or broken file.
-    """
-    try:
-        table = pd.read_csv(path)
-    except FileNotFoundError:
-        raise UsageError(f"{path} does not exist") from None
-    except IsADirectoryError:
-        raise UsageError(f"{path} is a folder, not a CSV file") from None
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
-        raise UsageError(f"{path} is no CSV file: {str(error).strip().splitlines()[0]}") from None
-    if table.empty:
-        raise UsageError(f"{path} has no rows")
-    return table
-
-
-def split_target(table: pd.DataFrame, target: str, path: Path) -> tuple[pd.DataFrame, pd.Series]:
-    """Split features and target; rows without a target are left out, with a word.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Training rows.
-    target : str
-        Name of the target column.
-    path : Path
-        Where the rows come from, for messages.
-
-    Returns
-    -------
-    X : DataFrame
-        Features.
-    y : Series
-        Target.
-
-    Raises
-    ------
-    UsageError
-        Where the column is missing or holds nothing.
-    """
-    if target not in table.columns:
-        raise UsageError(f"{path} has no column {target!r}; columns: {list(table.columns)[:20]}")
-    known = table[target].notna()
-    if pd.api.types.is_float_dtype(table[target]):
-        known &= np.isfinite(table[target])
-    if not known.any():
-        raise UsageError(f"column {target!r} of {path} is empty")
-    if table.shape[1] < 2:
-        raise UsageError(f"{path} has no column besides {target!r} to learn from")
-    if not known.all():
-        print(f"{int((~known).sum())} rows of {path} without a target are left out", file=sys.stderr)
-    return table.loc[known].drop(columns=target), table.loc[known, target]
-
-
-def is_classification(y: pd.Series, task: str) -> bool:
-    """Tell whether a target holds classes.
-
-    Parameters
-    ----------
-    y : Series
-        Target.
-    task : {"auto", "classification", "regression"}
-        What the user said.
-
-    Returns
-    -------
-    bool
-        True for classes.
-    """
-    if task != "auto":
-        return task == "classification"
-    if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
-        return True
-    return bool((y == np.floor(y)).all() and y.nunique() <= min(_MOST_CLASSES, max(2, len(y) // 10)))
-
-
-def _refuse_broken_numbers(y: pd.Series, target: str) -> None:
-    """Stop where a target is nearly all numbers: a few bad cells do not make classes of it."""
-    if pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
-        return
-    bad = pd.to_numeric(y, errors="coerce").isna()
-    if bad.mean() < _MOSTLY and y.nunique() > _MOST_CLASSES:
-        cells = [f"{value!r} in row {int(row) + 2}" for row, value in zip(y.index[bad].to_numpy(), y[bad])][
-            :3
-        ]
+def _row_names(new: pd.DataFrame, options: argparse.Namespace) -> pd.Series:
+    """Names of the rows to predict: the column of --id, or their numbers from 1."""
+    if options.id is None:
+        return pd.Series(np.arange(1, len(new) + 1), name="row")
+    if options.id not in new.columns:
         raise UsageError(
-            f"--target {target} is nearly all numbers, but for {', '.join(cells)}; mend them, or use "
-            "--task classification"
+            f"{options.new} has no column {options.id!r} for --id; columns: {list(new.columns)[:20]}"
         )
+    if options.id == options.target:
+        raise UsageError(f"--id must not be the target {options.target}")
+    if options.id in _WRITTEN:
+        raise UsageError(f"--id {options.id} is a column of the output itself; rename it")
+    return new[options.id]
 
 
 def _predict(model: Any, new: pd.DataFrame, coverage: float) -> pd.DataFrame:

@@ -46,7 +46,8 @@ def _command(folder, *extra, target="y", train="train.csv"):
 def test_regression_file(booster, files, capsys):
     assert run(_command(files, "--booster", booster, "--save", str(files / "model.zip"))) == 0
     out = pd.read_csv(files / "out.csv")
-    assert list(out.columns) == ["prediction", "knowledge", "data", "total", "lower", "upper"]
+    assert list(out.columns) == ["row", "prediction", "knowledge", "data", "total", "lower", "upper"]
+    assert out["row"].tolist() == list(range(1, 21))
     assert len(out) == 20
     assert np.isfinite(out.to_numpy()).all()
     np.testing.assert_allclose(out["total"], out["knowledge"] + out["data"])
@@ -54,6 +55,49 @@ def test_regression_file(booster, files, capsys):
     assert "iteration 40 of 40" in capsys.readouterr().err
     model = SGLBRegressor.load(files / "model.zip")
     np.testing.assert_allclose(model.predict(pd.read_csv(files / "new.csv")), out["prediction"])
+
+
+def test_rows_keep_their_names(files, capsys):
+    table = pd.read_csv(files / "train.csv")
+    table.assign(who=np.arange(150)).to_csv(files / "train.csv", index=False)
+    names = [f"row {i}" for i in range(20)]
+    pd.read_csv(files / "new.csv").assign(who=names).to_csv(files / "new.csv", index=False)
+    assert run(_command(files, "--id", "who", "--booster", "lightgbm")) == 0
+    assert "in the order of" in capsys.readouterr().out
+    out = pd.read_csv(files / "out.csv")
+    assert out["who"].tolist() == names
+    assert "row" not in out
+    again = pd.read_csv(files / "new.csv").sample(frac=1.0, random_state=0)
+    again.to_csv(files / "new.csv", index=False)
+    assert run(_command(files, "--id", "who", "--booster", "lightgbm")) == 0
+    np.testing.assert_array_equal(pd.read_csv(files / "out.csv").set_index("who").loc[names],
+                                  out.set_index("who"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--id", "who"], "has no column 'who' for --id; columns: ['num', 'cat']"),
+        (["--id", "total"], "--id total is a column of the output itself; rename it"),
+    ],
+)
+def test_bad_names_of_rows(extra, message, files, capsys):
+    if "total" in extra:
+        pd.read_csv(files / "new.csv").assign(total=1).to_csv(files / "new.csv", index=False)
+    assert run(_command(files, *extra)) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sep", [";", "\t", "|"])
+def test_other_separators_and_decimal_commas(sep, files, capsys):
+    assert run(_command(files, "--booster", "lightgbm")) == 0
+    plain = (files / "out.csv").read_text()
+    for name in ("train.csv", "new.csv"):
+        pd.read_csv(files / name).to_csv(files / name, index=False, sep=sep, decimal=",")
+    capsys.readouterr()
+    assert run(_command(files, "--booster", "lightgbm")) == 0
+    assert (files / "out.csv").read_text() == plain
+    assert f"train.csv is separated by {sep!r}, with decimal commas" in capsys.readouterr().err
 
 
 def test_classification_file(files):

@@ -1,0 +1,148 @@
+"""Tables that a user of the command line gives: reading them, finding the target."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from boostplugins.cli.errors import UsageError
+
+_MOST_CLASSES = 20  # different whole numbers that still look like classes
+_MOSTLY = 0.2  # share of cells that are no numbers up to which a target is meant to be numeric
+_LOOK = 200  # rows looked at to tell how numbers are written
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a CSV file with a header, separated by commas, semicolons, tabs or bars.
+
+    Parameters
+    ----------
+    path : Path
+        File to read.
+
+    Returns
+    -------
+    DataFrame
+        Its rows; at least one.
+
+    Raises
+    ------
+    UsageError
+        For a missing, empty or broken file.
+    """
+    try:
+        table = pd.read_csv(path, **_layout(path))
+    except FileNotFoundError:
+        raise UsageError(f"{path} does not exist") from None
+    except IsADirectoryError:
+        raise UsageError(f"{path} is a folder, not a CSV file") from None
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
+        raise UsageError(f"{path} is no CSV file: {str(error).strip().splitlines()[0]}") from None
+    if table.empty:
+        raise UsageError(f"{path} has no rows")
+    return table
+
+
+def _layout(path: Path) -> dict[str, Any]:
+    """Options to read a file whose header has no comma but another separator."""
+    header = list(pd.read_csv(path, nrows=0).columns)
+    found = [sep for sep in ";\t|" if len(header) == 1 and sep in header[0]]
+    if not found:
+        return {}
+    cells = pd.read_csv(path, sep=found[0], dtype=str, nrows=_LOOK, keep_default_na=False).to_numpy()
+    comma = any(re.fullmatch(r"\s*[-+]?\d+,\d+\s*", str(cell)) for cell in cells.ravel())
+    print(f"{path} is separated by {found[0]!r}{', with decimal commas' if comma else ''}", file=sys.stderr)
+    return {"sep": found[0], "decimal": "," if comma else "."}
+
+
+def split_target(table: pd.DataFrame, target: str, path: Path) -> tuple[pd.DataFrame, pd.Series]:
+    """Split features and target; rows without a target are left out, with a word.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Training rows.
+    target : str
+        Name of the target column.
+    path : Path
+        Where the rows come from, for messages.
+
+    Returns
+    -------
+    X : DataFrame
+        Features.
+    y : Series
+        Target.
+
+    Raises
+    ------
+    UsageError
+        Where the column is missing or holds nothing.
+    """
+    if target not in table.columns:
+        raise UsageError(f"{path} has no column {target!r}; columns: {list(table.columns)[:20]}")
+    known = table[target].notna()
+    if pd.api.types.is_float_dtype(table[target]):
+        known &= np.isfinite(table[target])
+    if not known.any():
+        raise UsageError(f"column {target!r} of {path} is empty")
+    if table.shape[1] < 2:
+        raise UsageError(f"{path} has no column besides {target!r} to learn from")
+    if not known.all():
+        print(f"{int((~known).sum())} rows of {path} without a target are left out", file=sys.stderr)
+    return table.loc[known].drop(columns=target), table.loc[known, target]
+
+
+def is_classification(y: pd.Series, task: str) -> bool:
+    """Tell whether a target holds classes.
+
+    Parameters
+    ----------
+    y : Series
+        Target.
+    task : {"auto", "classification", "regression"}
+        What the user said.
+
+    Returns
+    -------
+    bool
+        True for classes.
+    """
+    if task != "auto":
+        return task == "classification"
+    if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
+        return True
+    return bool((y == np.floor(y)).all() and y.nunique() <= min(_MOST_CLASSES, max(2, len(y) // 10)))
+
+
+def refuse_broken_numbers(y: pd.Series, target: str) -> None:
+    """Stop where a target is nearly all numbers: a few bad cells do not make classes of it.
+
+    Parameters
+    ----------
+    y : Series
+        Target.
+    target : str
+        Its name.
+
+    Raises
+    ------
+    UsageError
+        Naming the first such cells.
+    """
+    if pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
+        return
+    bad = pd.to_numeric(y, errors="coerce").isna()
+    if bad.mean() < _MOSTLY and y.nunique() > _MOST_CLASSES:
+        cells = [f"{value!r} in row {int(row) + 2}" for row, value in zip(y.index[bad].to_numpy(), y[bad])][
+            :3
+        ]
+        raise UsageError(
+            f"--target {target} is nearly all numbers, but for {', '.join(cells)}; mend them, or use "
+            "--task classification"
+        )
