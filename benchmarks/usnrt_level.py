@@ -16,10 +16,10 @@ from importlib.metadata import version
 
 import numpy as np
 
-from boostplugins.usnrt.growth import one_blas_thread
 from boostplugins.usnrt.network import Training
 from boostplugins.usnrt.pair import Sample, train_mean
 from boostplugins.usnrt.splits import best_split
+from boostplugins.usnrt.workers import one_blas_thread
 
 N, D, LEAST, ALPHA = 3000, 8, 300, 0.01
 NOISES = {

@@ -6,7 +6,7 @@ import logging
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -25,7 +25,7 @@ from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.predictive import Predictive
 from boostplugins.usnrt.calibration import CALIBRATIONS
 from boostplugins.usnrt.encoding import TableEncoder, mean_and_scale
-from boostplugins.usnrt.growth import Problem, TreePlan, fit_trees, hold_out, one_blas_thread
+from boostplugins.usnrt.growth import Problem, TreePlan, fit_trees, hold_out
 from boostplugins.usnrt.network import Training
 from boostplugins.usnrt.pair import PairPlan, Sample
 from boostplugins.usnrt.saving import (
@@ -37,6 +37,7 @@ from boostplugins.usnrt.saving import (
     unpack_history,
     unpack_models,
 )
+from boostplugins.usnrt.workers import Progress, one_blas_thread
 
 # Standard deviation given to a constant target, relative to its size.
 LEAST_SPREAD = 1e-9
@@ -212,10 +213,16 @@ class PairRegressor(NetworkRegressor):
         check_real("variance_floor", self.variance_floor, 0.0, closed="neither")
         check_option("calibration", self.calibration, CALIBRATIONS)
 
-    def _fit_members(self, problem: Problem, tree_plan: TreePlan | None, hidden: tuple[int, ...]) -> None:
+    def _fit_members(
+        self,
+        problem: Problem,
+        tree_plan: TreePlan | None,
+        hidden: tuple[int, ...],
+        callback: Callable[[Progress], object] | None,
+    ) -> None:
         plan = self._pair_plan(hidden)
         with shown(self.verbose):
-            self.members_, self.history_ = fit_trees(problem, tree_plan, plan, self.n_jobs)
+            self.members_, self.history_ = fit_trees(problem, tree_plan, plan, self.n_jobs, callback)
         self.n_iter_ = max(len(h.loss) - 1 for leaf in self.history_ for h in leaf)
         self._plan = plan
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins.estimators._networks import PairRegressor, hidden_units
+from boostplugins.usnrt.workers import Progress
 
 
 class HNNRegressor(PairRegressor):
@@ -123,7 +124,13 @@ class HNNRegressor(PairRegressor):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> Self:
         """Train the networks.
 
         Parameters
@@ -134,6 +141,10 @@ class HNNRegressor(PairRegressor):
             Responses.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in the losses.
+        callback : callable, optional
+            Called with a `boostplugins.usnrt.workers.Progress` (member, node, network, epoch, loss)
+            at the start and after each epoch of each network, from several threads if `n_jobs` says
+            so; what it raises ends the fit, as a tuner that prunes wants.
 
         Returns
         -------
@@ -142,5 +153,6 @@ class HNNRegressor(PairRegressor):
         """
         self._check_pair_params()
         problem = self._prepare(X, y, sample_weight, self.n_members)
-        self._fit_members(problem, None, hidden_units("hidden", self.hidden, (8, 4), self.n_features_in_))
+        hidden = hidden_units("hidden", self.hidden, (8, 4), self.n_features_in_)
+        self._fit_members(problem, None, hidden, callback)
         return self

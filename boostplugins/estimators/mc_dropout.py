@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +12,10 @@ from numpy.typing import ArrayLike
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators._networks import NetworkRegressor, hidden_units, shown
 from boostplugins.predictive import Predictive
-from boostplugins.usnrt.growth import Workers, one_blas_thread
 from boostplugins.usnrt.kernels import Rows
 from boostplugins.usnrt.network import Network, NetworkSpec, thinned, train_network
 from boostplugins.usnrt.saving import Arrays, pack_history, unpack_history
+from boostplugins.usnrt.workers import Progress, Workers, one_blas_thread
 
 _TRAIN_STREAM, _DRAW_STREAM = 3, 4  # apart from the streams of trees
 # Least standard deviation, in units of the target's, of a single Normal.
@@ -136,7 +137,13 @@ class MCDropoutRegressor(NetworkRegressor):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> Self:
         """Train the network and draw its dropped units.
 
         Parameters
@@ -147,6 +154,9 @@ class MCDropoutRegressor(NetworkRegressor):
             Responses.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in the loss.
+        callback : callable, optional
+            Called with a `boostplugins.usnrt.workers.Progress` (member, node, network, epoch, loss)
+            at the start and after each epoch; what it raises ends the fit, as a tuner that prunes wants.
 
         Returns
         -------
@@ -161,12 +171,13 @@ class MCDropoutRegressor(NetworkRegressor):
             hidden_units("hidden", self.hidden, (8, 16, 4), self.n_features_in_), keep=1.0 - dropout
         )
         sample, fit_rows, check_rows = problem.part(0, np.arange(len(problem.table)))
-        workers = Workers(None)
+        workers = Workers(None, callback)
+        watch = partial(workers.watch, 0, 0, "mean")
 
         def train() -> tuple[Network, Any]:
             rng = problem.rng(0, 0, _TRAIN_STREAM)
             rows = Rows(*vars(sample).values())
-            return train_network(spec, rows, fit_rows, check_rows, problem.training, rng, None, workers.watch)
+            return train_network(spec, rows, fit_rows, check_rows, problem.training, rng, None, watch)
 
         with shown(self.verbose):
             [(self.network_, self.history_)] = workers.run(train, [()])

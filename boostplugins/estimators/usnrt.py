@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from boostplugins.usnrt.growth import TreePlan
 from boostplugins.usnrt.picture import draw_tree
 from boostplugins.usnrt.splits import SPLIT_TESTS
 from boostplugins.usnrt.tree import describe, write_text
+from boostplugins.usnrt.workers import Progress
 
 
 class USNRTRegressor(PairRegressor):
@@ -157,7 +158,13 @@ class USNRTRegressor(PairRegressor):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> Self:
         """Grow the trees and train their networks.
 
         Parameters
@@ -169,6 +176,10 @@ class USNRTRegressor(PairRegressor):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in the networks' losses; in the scan of splits rows count alike,
             those of weight 0 not at all.
+        callback : callable, optional
+            Called with a `boostplugins.usnrt.workers.Progress` (member, node, network, epoch, loss)
+            at the start and after each epoch of each network, from several threads if `n_jobs` says
+            so; what it raises ends the fit, as a tuner that prunes wants.
 
         Returns
         -------
@@ -188,7 +199,8 @@ class USNRTRegressor(PairRegressor):
             float(self.alpha) or np.nextafter(0.0, 1.0),
             self.split_test,
         )
-        self._fit_members(problem, plan, hidden_units("leaf_hidden", self.leaf_hidden, (4, 2), d))
+        hidden = hidden_units("leaf_hidden", self.leaf_hidden, (4, 2), d)
+        self._fit_members(problem, plan, hidden, callback)
         return self
 
     def apply(self, X: Any) -> np.ndarray:

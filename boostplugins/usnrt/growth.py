@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from threading import Event, Lock
-from typing import Any
+from functools import partial
 
 import numpy as np
-from joblib import Parallel, delayed
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from boostplugins.usnrt.network import History, Training
 from boostplugins.usnrt.pair import MeanVariance, PairPlan, Sample, train_mean, train_pair
 from boostplugins.usnrt.splits import Split, best_split
 from boostplugins.usnrt.tree import Node, Tree, TreeModel
+from boostplugins.usnrt.workers import Progress, Workers
 
 logger = logging.getLogger(__name__)
 
@@ -115,89 +111,6 @@ class Problem:
         return np.random.default_rng([self.seed, member, node, stream])
 
 
-@lru_cache(maxsize=1)
-def _blas() -> ThreadpoolController:
-    # Looking up the loaded libraries takes longer than predicting a row; scipy's BLAS, which the
-    # kernels call, is loaded with this package.
-    return ThreadpoolController().select(user_api="blas")
-
-
-_lock = Lock()
-_inside: list[Any] = []  # the limiter of the first of the calls now inside, once for each call
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS on one thread: its threads would outnumber cores, and might change a bit.
-
-    The setting belongs to the process: the first of several threads inside makes it, the last one
-    to leave restores it.
-
-    Yields
-    ------
-    None
-        Nothing.
-    """
-    with _lock:
-        _inside.append(_inside[0] if _inside else _blas().limit(limits=1))
-    try:
-        yield
-    finally:
-        with _lock:
-            limiter = _inside.pop()
-            if not _inside:
-                limiter.restore_original_limits()
-
-
-class Stopped(Exception):
-    """A task found that the fit was interrupted."""
-
-
-class Workers:
-    """Run tasks in threads, in order of results, and stop them together.
-
-    Kernels release the GIL. Each network is one task on one thread (BLAS too), so that results do
-    not depend on the number of threads.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        Threads, as joblib counts them.
-    """
-
-    def __init__(self, n_jobs: int | None) -> None:
-        self._n_jobs = n_jobs
-        self._stop = Event()
-
-    def run(self, function: Callable[..., Any], tasks: Iterable[Sequence[Any]]) -> list[Any]:
-        """Call a function for each task.
-
-        Parameters
-        ----------
-        function : callable
-            What to call.
-        tasks : iterable of sequence
-            Arguments of each call.
-
-        Returns
-        -------
-        list
-            Results in the order of the tasks.
-        """
-        try:
-            with one_blas_thread():
-                parallel = Parallel(n_jobs=self._n_jobs, require="sharedmem")
-                return list(parallel(delayed(function)(*task) for task in tasks))
-        except BaseException:
-            self._stop.set()  # threads already at work end before their next epoch
-            raise
-
-    def watch(self) -> None:
-        """Raise `Stopped` where the fit was interrupted."""
-        if self._stop.is_set():
-            raise Stopped
-
-
 def hold_out(n: int, fraction: float, members: int, seed: int) -> np.ndarray:
     """Choose validation rows, at least one and not all where there are two rows.
 
@@ -226,7 +139,11 @@ def hold_out(n: int, fraction: float, members: int, seed: int) -> np.ndarray:
 
 
 def fit_trees(
-    problem: Problem, tree_plan: TreePlan | None, pair_plan: PairPlan, n_jobs: int | None = None
+    problem: Problem,
+    tree_plan: TreePlan | None,
+    pair_plan: PairPlan,
+    n_jobs: int | None = None,
+    callback: Callable[[Progress], object] | None = None,
 ) -> tuple[list[TreeModel], list[tuple[History, ...]]]:
     """Grow the members' trees and train the pairs of their leaves.
 
@@ -240,6 +157,8 @@ def fit_trees(
         Networks of the leaves.
     n_jobs : int, optional
         Threads.
+    callback : callable, optional
+        Called after each epoch of each network.
 
     Returns
     -------
@@ -248,7 +167,7 @@ def fit_trees(
     list of tuple of History
         Of each leaf of each member, in order.
     """
-    workers = Workers(n_jobs)
+    workers = Workers(n_jobs, callback)
     members, n = problem.held_out.shape
     if tree_plan is None:
         trees = [Tree.single(n) for _ in range(members)]
@@ -263,9 +182,8 @@ def fit_trees(
     ) -> tuple[MeanVariance, tuple[History, ...], float]:
         sample, fit_rows, check_rows = problem.part(member, rows)
         rng = problem.rng(member, place, _LEAF_STREAM)
-        pair, histories = train_pair(
-            pair_plan, sample, fit_rows, check_rows, problem.training, rng, workers.watch
-        )
+        watch = partial(workers.watch, member, place)
+        pair, histories = train_pair(pair_plan, sample, fit_rows, check_rows, problem.training, rng, watch)
         logger.info(
             "member %d leaf %d: %d rows, %d epochs",
             member,
@@ -321,7 +239,8 @@ def _examine(
         return None, math.nan
     sample, fit_rows, check_rows = problem.part(member, rows)
     rng = problem.rng(member, place, _SPLIT_STREAM)
-    network = train_mean(plan.hidden, sample, fit_rows, check_rows, problem.training, rng, workers.watch)
+    watch = partial(workers.watch, member, place, "split")
+    network = train_mean(plan.hidden, sample, fit_rows, check_rows, problem.training, rng, watch)
     residual = (sample.target - network.predict(sample.inputs)).astype(np.float64)
     best = best_split(problem.table[rows], problem.n_levels, residual, plan.least, plan.test)
     logger.info(

@@ -262,7 +262,7 @@ def train_network(
     training: Training,
     rng: np.random.Generator,
     start: np.ndarray | None = None,
-    watch: Callable[[], None] | None = None,
+    watch: Callable[[int, float], None] | None = None,
 ) -> tuple[Network, History]:
     """Train one network by mini-batch Adam with early stopping; the best weights are kept.
 
@@ -281,7 +281,8 @@ def train_network(
     start : ndarray of shape (n_params,), optional
         Parameters to go on from; by default a Xavier start.
     watch : callable, optional
-        Called before each epoch; may raise to stop.
+        Called with the epochs done and the validation loss, at the start and after each epoch; may
+        raise to stop.
 
     Returns
     -------
@@ -302,20 +303,21 @@ def train_network(
     work = np.empty(PREDICT_BLOCK * int(layout.sizes.sum()), dtype=dtype)
     seed = int(rng.integers(1 << 62)) if spec.keep < 1.0 else 0
 
-    def validation_loss() -> float:
+    def examine(epoch: int) -> float:
         kernels.predict_into(layout, state.params, work, check.X, out)
-        return float(kernels.mean_loss(layout, out, check))
+        loss = float(kernels.mean_loss(layout, out, check))
+        if watch is not None:
+            watch(epoch, loss)
+        return loss
 
-    losses = [validation_loss()]
+    losses = [examine(0)]
     best, best_epoch, since, drops = state.params.copy(), 0, 0, training.drops
     rate, taken = training.learning_rate, 0
     for epoch in range(1, training.max_epochs + 1):
-        if watch is not None:
-            watch()
         adam = Adam(rate, training.beta1, training.beta2, training.epsilon, taken)
         order = rng.permutation(fit_rows)
         taken = kernels.train_epoch(layout, state, rows, order, training.batch_size, adam, seed)
-        losses.append(validation_loss())
+        losses.append(examine(epoch))
         since += 1
         if losses[-1] < losses[best_epoch]:
             best[:] = state.params

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -128,7 +129,7 @@ def train_mean(
     check_rows: np.ndarray,
     training: Training,
     rng: np.random.Generator,
-    watch: Callable[[], None] | None = None,
+    watch: Callable[[int, float], None] | None = None,
 ) -> Network:
     """Train one network of the mean by squared error.
 
@@ -145,7 +146,7 @@ def train_mean(
     rng : Generator
         Start and order.
     watch : callable, optional
-        Called before each epoch.
+        Called with epoch and validation loss; may raise to stop.
 
     Returns
     -------
@@ -165,7 +166,7 @@ def train_pair(
     check_rows: np.ndarray,
     training: Training,
     rng: np.random.Generator,
-    watch: Callable[[], None] | None = None,
+    watch: Callable[[str, int, float], None] | None = None,
 ) -> tuple[MeanVariance, tuple[History, ...]]:
     """Train mean and variance in turns: each with the other one fixed.
 
@@ -180,9 +181,10 @@ def train_pair(
     training : Training
         Epochs, batches, rates.
     rng : Generator
-        Starts and orders.
+        Starts and orders; each network has a generator of its own, so that it does not depend on how
+        many epochs the networks before it ran beyond their best.
     watch : callable, optional
-        Called before each epoch.
+        Called with "mean" or "variance", epoch and validation loss; may raise to stop.
 
     Returns
     -------
@@ -197,18 +199,22 @@ def train_pair(
     weight, target = sample.weight, np.zeros_like(sample.target)
     mean_start = _start(mean_spec, sample, float(np.mean(sample.target[fit_rows])), rng)
     variance_start: np.ndarray | None = None
+    watches = [None if watch is None else partial(watch, name) for name in ("mean", "variance")]
     histories = []
     for _ in range(plan.rounds):
+        mean_rng, variance_rng = rng.spawn(2)
         rows = Rows(sample.inputs, sample.target, weight)
-        mean, history = train_network(mean_spec, rows, fit_rows, check_rows, training, rng, mean_start, watch)
+        mean, history = train_network(
+            mean_spec, rows, fit_rows, check_rows, training, mean_rng, mean_start, watches[0]
+        )
         histories.append(history)
         target[used] = (sample.target[used] - mean.predict(sample.inputs[used])) ** 2
         if variance_start is None:
             level = max(float(np.mean(target[fit_rows], dtype=np.float64)), plan.floor)
-            variance_start = _start(variance_spec, sample, _softplus_inverse(level), rng)
+            variance_start = _start(variance_spec, sample, _softplus_inverse(level), variance_rng)
         rows = Rows(sample.inputs, target, sample.weight)
         variance, history = train_network(
-            variance_spec, rows, fit_rows, check_rows, training, rng, variance_start, watch
+            variance_spec, rows, fit_rows, check_rows, training, variance_rng, variance_start, watches[1]
         )
         histories.append(history)
         mean_start, variance_start = mean.params, variance.params
