@@ -38,6 +38,7 @@ _CLASS_MOST_SHRINK, _MEAN_MOST_SHRINK = 0.03, 0.5
 _DEPTH, _CLASS_LEAVES, _MEAN_LEAVES = 6, 31, 64
 _MOST_DECAY = 40.0  # of shrink * step * iterations: what LightGBM's smallest leaf values still hold
 _LEAVES_AT_LEAST = 10  # room that the least leaf size leaves small sets
+_FEWEST_CYCLES, _LONGEST_CYCLE = 10, 50  # members cost little, and more of them score better
 _SEED_STRIDE = 0x9E3779B97F4A7C15  # apart from the noise keys of neighbouring seeds
 
 
@@ -182,7 +183,7 @@ class SGLBBase(BaseEstimator):
             check_option("prior", self.prior, ("auto",))
         if self.validation_fraction is not None:
             check_real("validation_fraction", self.validation_fraction, 0.0, 1.0, closed="neither")
-        length = max(self.n_estimators // 10, 1)
+        length = min(max(self.n_estimators // _FEWEST_CYCLES, 1), _LONGEST_CYCLE)
         schedule = CosineCycle(length=length) if self.schedule is None else self.schedule
         if self.early_stopping_rounds is not None:
             check_integer("early_stopping_rounds", self.early_stopping_rounds, 1)
