@@ -318,3 +318,20 @@ def test_dask_carries_the_fits(rows):
     alone = compare({"ridge": BayesianRidge()}, *rows, cv=3)
     assert value(table, "ridge", "rmse") == value(alone, "ridge", "rmse")
     assert "no luck" in value(table, "bad", "rmse", "error")
+
+
+@pytest.mark.slow
+def test_ray_carries_the_fits(rows):
+    ray = pytest.importorskip("ray", reason="needs ray: pip install ray")
+    from ray.util.joblib import register_ray
+
+    register_ray()
+    ray.init(num_cpus=1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    try:
+        with joblib.parallel_config(backend="ray"):
+            table = compare({"ridge": BayesianRidge(), "bad": Failing()}, *rows, cv=3)
+    finally:
+        ray.shutdown()
+    alone = compare({"ridge": BayesianRidge()}, *rows, cv=3)
+    assert value(table, "ridge", "rmse") == value(alone, "ridge", "rmse")
+    assert "no luck" in value(table, "bad", "rmse", "error")
