@@ -85,7 +85,9 @@ def _errors(records: Sequence[dict[str, Any]], model: str) -> str | None:
     return f"fold {failed[0]['fold']}: {failed[0]['error']}{more}"
 
 
-def summary(table: pd.DataFrame, metrics: Sequence[str] | None = None, digits: int = 2) -> pd.DataFrame:
+def summary(
+    table: pd.DataFrame, metrics: Sequence[str] | None = None, digits: int = 2, differences: bool = False
+) -> pd.DataFrame:
     """Show a comparison with a row for each model: mean ± standard error.
 
     A star marks a score whose paired difference from the first model is beyond two standard errors.
@@ -98,6 +100,8 @@ def summary(table: pd.DataFrame, metrics: Sequence[str] | None = None, digits: i
         Scores to show; by default those that any model has.
     digits : int, default=2
         Significant digits of the standard errors, which decide those of the means.
+    differences : bool, default=False
+        Show the paired differences from the first model instead of the means.
 
     Returns
     -------
@@ -120,23 +124,28 @@ def summary(table: pd.DataFrame, metrics: Sequence[str] | None = None, digits: i
     out = pd.DataFrame(index=pd.Index(models, name="model"))
     for metric in metrics:
         part = table[table["metric"] == metric].set_index("model")
-        out[metric] = [_text(part.loc[model], digits) if model in part.index else "" for model in models]
+        out[metric] = [
+            _text(part.loc[model], digits, differences) if model in part.index else "" for model in models
+        ]
     errors = table.groupby("model", sort=False)["error"].first()
     if errors.notna().any():
         out["error"] = ["" if pd.isna(errors[model]) else errors[model] for model in models]
     return out
 
 
-def _text(row: pd.Series, digits: int) -> str:
-    mean, se = float(row["mean"]), float(row["se"])
+def _text(row: pd.Series, digits: int, difference: bool) -> str:
+    names = ("difference", "difference_se") if difference else ("mean", "se")
+    mean, se = (float(row[name]) for name in names)
     if np.isnan(mean):
         return ""
     if not np.isfinite(mean):
         return f"{mean}"
+    if difference and mean == 0.0 and se == 0.0:
+        return "0"
     star = "*" if abs(row["difference"]) > 2.0 * row["difference_se"] > 0 else ""
     size = se if se > 0 else abs(mean)
     # Without an error the mean itself gets two digits more.
     wanted = digits - 1 if se > 0 else digits + 1
     decimals = min(max(wanted - math.floor(math.log10(size)), 0), _MOST_DECIMALS) if size > 0 else digits
     error = f" ± {se:.{decimals}f}" if se >= 0 else ""
-    return f"{mean:.{decimals}f}{error}{star}"
+    return f"{mean:{'+' if difference else ''}.{decimals}f}{error}{star}"

@@ -302,6 +302,12 @@ def test_summary_marks_differences_beyond_two_errors(rows):
     assert "log_score" not in short
     assert short.loc["bad", "rmse"] == ""
     assert short.loc["bad", "error"].startswith("fold 0: ValueError")
+    paired = summary(table, ["rmse"], differences=True)["rmse"]
+    assert paired["line"] == "0"
+    found = value(table, "mean", "rmse", "difference")
+    assert float(paired["mean"].split(" ± ")[0]) == pytest.approx(found, abs=0.05)
+    assert paired["mean"].startswith("+")
+    assert paired["mean"].endswith("*")
 
 
 @pytest.mark.slow
