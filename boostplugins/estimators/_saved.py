@@ -27,16 +27,14 @@ def pack_labels(classes: np.ndarray) -> dict[str, Any]:
     ValueError
         For labels that are objects other than numbers and strings.
     """
-    if classes.dtype.kind in "mM":
-        return {"type": classes.dtype.str, "values": classes.astype(np.int64).tolist()}
     values = [value.item() if isinstance(value, np.generic) else value for value in classes.tolist()]
     strange = [value for value in values if type(value) not in _PLAIN]
     if strange:
         raise ValueError(
-            f"classes must be numbers, strings or dates to be saved, got {strange[0]!r} of type "
+            f"classes must be numbers or strings to be saved, got {strange[0]!r} of type "
             f"{type(strange[0]).__name__}; fit with strings in their place, or pickle the model"
         )
-    return {"type": "|O" if classes.dtype.kind not in "biufSU" else classes.dtype.str, "values": values}
+    return {"type": "|O" if classes.dtype.kind not in "biufU" else classes.dtype.str, "values": values}
 
 
 def unpack_labels(state: Any, old_type: str | None = None) -> np.ndarray:
@@ -57,6 +55,6 @@ def unpack_labels(state: Any, old_type: str | None = None) -> np.ndarray:
     if isinstance(state, list):
         state = {"type": old_type, "values": state}
     kind = object if state["type"] == "|O" else state["type"]
-    if kind is not object and np.dtype(kind).kind not in "biufUmM":
+    if kind is not object and np.dtype(kind).kind not in "biufU":
         raise ValueError(f"labels cannot be of type {kind}")
     return np.array(state["values"], dtype=kind)

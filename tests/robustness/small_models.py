@@ -40,6 +40,7 @@ def _sglb(booster: str, **settings: Any) -> dict[str, Any]:
 
 _TREES = {"n_trees": 3, "n_burn": 5, "n_draws": 6, "n_chains": 2, "random_state": 0}
 _NETWORK = {"max_epochs": 4, "patience": 2}
+_LEAVES = {"split_hidden": (4,), "leaf_hidden": (4,), "min_samples_leaf": 15}
 _FOLDED = {"n_folds": 2, "calibration": "scale"}
 
 MAKERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -59,7 +60,10 @@ MAKERS: dict[str, tuple[str, dict[str, Any]]] = {
     "soft_forest": ("SoftForestRegressor", {"n_estimators": 2, "max_leaves": 3, "random_state": 0}),
     "soft_boosting": ("SoftBoostingRegressor", {"n_estimators": 3, "random_state": 0}),
     "soft_classifier": ("SoftTreeClassifier", {"max_leaves": 3, "random_state": 0}),
-    "usnrt": ("USNRTRegressor", {"split_hidden": (4,), "leaf_hidden": (4,), "min_samples_leaf": 15, **_NETWORK}),
+    "usnrt": (
+        "USNRTRegressor",
+        {**_LEAVES, **_NETWORK},
+    ),
     "hnn": ("HNNRegressor", {"hidden": (4,), **_NETWORK}),
     "mc_dropout": ("MCDropoutRegressor", {"n_draws": 3, "hidden": (4,), **_NETWORK}),
     "bart_regressor": ("BARTRegressor", _TREES),
