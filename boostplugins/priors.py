@@ -22,7 +22,6 @@ References
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -32,14 +31,22 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from boostplugins._jit import njit
+from boostplugins._prior_arrays import (
+    combine,
+    decode,
+    encode,
+    kernel_of,
+    matrix_of,
+    median_distance,
+    project,
+    waves,
+    whitening,
+)
 from boostplugins._validation import check_integer, check_real
 from boostplugins.noise import Stream, normals
 
 _BLOCK = 256  # rows worked on at a time, always a full block: bits do not depend on how rows are cut
-_EDGE = 1e6  # standardised coordinates beyond it are cut, so that infinite values stay comparable
 _SAMPLE = 1000  # rows whose distances set the lengthscale
-_FLAT = 1e-10  # relative standard deviation below which a column counts as constant
 
 
 @dataclass(frozen=True)
@@ -109,13 +116,15 @@ class RandomPrior:
         check_real("max_scale", self.max_scale, 0.0, closed="neither")
         check_integer("random_state", self.random_state, 0)
 
-    def fit(self, X: np.ndarray) -> FittedPrior:
+    def fit(self, X: Any, columns: Sequence[int] | None = None) -> FittedPrior:
         """Learn where the training rows lie.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or DataFrame of shape (n_samples, n_features)
             Training rows as floats; NaN is missing.
+        columns : sequence of int, optional
+            Numbers of the columns to look at, such as those that are no categories; all by default.
 
         Returns
         -------
@@ -127,18 +136,19 @@ class RandomPrior:
         ValueError
             If X is not a non-empty matrix.
         """
-        X = _matrix(X)
+        kept = None if columns is None else tuple(int(column) for column in columns)
+        X = matrix_of(X, kept)
         if not X.size:
             raise ValueError(f"X must have at least one row and one column, got shape {X.shape}")
-        mean, projection = _whitening(X, self.floor)
+        mean, projection = whitening(X, self.floor)
         order = np.random.Generator(np.random.Philox(key=self.random_state)).permutation(len(X))
-        distance = _median_distance(_project(X[order[:_SAMPLE]], mean, projection))
+        distance = median_distance(project(X[order[:_SAMPLE]], mean, projection))
         projection = projection / (self.lengthscale * distance)
-        anchors = _project(X[order[: self.n_anchors]], mean, projection)
+        anchors = project(X[order[: self.n_anchors]], mean, projection)
         # Single precision halves what travels with a model; the functions are exact for what is kept.
         anchors = anchors.astype(np.float32).astype(np.float64)
         settings = (self.noise, self.n_frequencies, self.random_state)
-        fitted = FittedPrior(mean, projection, anchors, 1.0, *settings)
+        fitted = FittedPrior(mean, projection, anchors, 1.0, *settings, columns=kept)
         return replace(fitted, scale=self._affordable(fitted) if self.scale is None else float(self.scale))
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,6 +191,8 @@ class FittedPrior:
         Seed of the functions.
     units : tuple of float, optional
         Factor of each raw score's functions; 1 by default.
+    columns : tuple of int, optional
+        Columns of the rows that the functions look at; all by default.
 
     Examples
     --------
@@ -203,6 +215,7 @@ class FittedPrior:
     n_frequencies: int
     random_state: int
     units: tuple[float, ...] | None = None
+    columns: tuple[int, ...] | None = None
 
     def in_units(self, units: Sequence[float]) -> FittedPrior:
         """Express the functions in the units of a loss's raw scores.
@@ -219,14 +232,14 @@ class FittedPrior:
         """
         return replace(self, units=tuple(float(unit) for unit in units))
 
-    def values(self, cycle: int, X: np.ndarray, n_outputs: int = 1) -> np.ndarray:
+    def values(self, cycle: int, X: Any, n_outputs: int = 1) -> np.ndarray:
         """Evaluate the functions of one cycle.
 
         Parameters
         ----------
         cycle : int
             Number of the cycle, >= 0.
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or DataFrame of shape (n_samples, n_features)
             Rows as floats; NaN is missing.
         n_outputs : int, default=1
             Raw scores K, one independent function each.
@@ -238,7 +251,7 @@ class FittedPrior:
         """
         return self.values_of([cycle], X, n_outputs)[0]
 
-    def values_of(self, cycles: Sequence[int], X: np.ndarray, n_outputs: int = 1) -> np.ndarray:
+    def values_of(self, cycles: Sequence[int], X: Any, n_outputs: int = 1) -> np.ndarray:
         """Evaluate the functions of several cycles in one pass over the rows.
 
         The distances to the anchors, most of the work, are shared by the cycles.
@@ -247,7 +260,7 @@ class FittedPrior:
         ----------
         cycles : sequence of int
             Numbers of the cycles.
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or DataFrame of shape (n_samples, n_features)
             Rows as floats; NaN is missing.
         n_outputs : int, default=1
             Raw scores K.
@@ -262,7 +275,7 @@ class FittedPrior:
         ValueError
             If X has not the features of the training rows.
         """
-        X = _matrix(X)
+        X = matrix_of(X, self.columns)
         if X.shape[1] != len(self.mean):
             raise ValueError(f"X must have {len(self.mean)} features as in fit, got {X.shape[1]}")
         draws = [self._draw(cycle, n_outputs) for cycle in cycles]
@@ -271,18 +284,18 @@ class FittedPrior:
         for start in range(0, len(X), _BLOCK):
             rows = X[start : start + _BLOCK]
             block[: len(rows)] = rows
-            coordinates = _project(block, self.mean, self.projection)
-            kernel = _kernel(coordinates, self.anchors)
+            coordinates = project(block, self.mean, self.projection)
+            kernel = kernel_of(coordinates, self.anchors)
             for values, draw in zip(out, draws):
                 values[start : start + len(rows)] = self._function(coordinates, kernel, draw)[: len(rows)]
         return out if self.units is None else out * np.array(self.units)
 
-    def variance(self, X: np.ndarray) -> np.ndarray:
+    def variance(self, X: Any) -> np.ndarray:
         """Variance of the functions over cycles.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or DataFrame of shape (n_samples, n_features)
             Rows as floats; NaN is missing.
 
         Returns
@@ -290,7 +303,7 @@ class FittedPrior:
         ndarray of shape (n_samples,)
             Variance, in [0, scale**2].
         """
-        kernel = _kernel(_project(_matrix(X), self.mean, self.projection), self.anchors)
+        kernel = kernel_of(project(matrix_of(X, self.columns), self.mean, self.projection), self.anchors)
         explained = np.einsum("nm,mn->n", kernel, cho_solve(self._factor, kernel.T))
         return self.scale**2 * np.clip(1.0 - explained, 0.0, 1.0)
 
@@ -304,13 +317,14 @@ class FittedPrior:
         """
         arrays = {"mean": self.mean, "projection": self.projection}
         return {
-            **{name: _encode(value, "<f8") for name, value in arrays.items()},
-            "anchors": _encode(self.anchors, "<f4"),
+            **{name: encode(value, "<f8") for name, value in arrays.items()},
+            "anchors": encode(self.anchors, "<f4"),
             "scale": float(self.scale),
             "noise": float(self.noise),
             "n_frequencies": int(self.n_frequencies),
             "random_state": int(self.random_state),
             "units": None if self.units is None else list(self.units),
+            "columns": None if self.columns is None else list(self.columns),
         }
 
     @classmethod
@@ -327,17 +341,18 @@ class FittedPrior:
         FittedPrior
             The same functions, bit for bit.
         """
-        mean = _decode(state["mean"], "<f8")
+        mean = decode(state["mean"], "<f8")
         width = len(mean)
         return cls(
             mean,
-            _decode(state["projection"], "<f8").reshape(width, width),
-            _decode(state["anchors"], "<f4").reshape(-1, width),
+            decode(state["projection"], "<f8").reshape(width, width),
+            decode(state["anchors"], "<f4").reshape(-1, width),
             float(state["scale"]),
             float(state["noise"]),
             int(state["n_frequencies"]),
             int(state["random_state"]),
             None if state.get("units") is None else tuple(state["units"]),
+            None if state.get("columns") is None else tuple(state["columns"]),
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -346,7 +361,7 @@ class FittedPrior:
     @cached_property
     def _factor(self) -> tuple[np.ndarray, bool]:
         """Cholesky factor of K_ZZ + nu I, made again where a copy needs it."""
-        covariance = _kernel(self.anchors, self.anchors)
+        covariance = kernel_of(self.anchors, self.anchors)
         covariance[np.diag_indices_from(covariance)] += self.noise
         return cho_factor(covariance, lower=True)
 
@@ -366,98 +381,12 @@ class FittedPrior:
             weights[:, k] = normals(seed, cycle, stream, len(weights), output=2 * k + 1)
             targets[:, k] = normals(seed, cycle, stream, len(targets), output=2 * k + 2)
         weights /= math.sqrt(self.n_frequencies)
-        targets = math.sqrt(self.noise) * targets + _combine(_waves(self.anchors, frequencies), weights)
+        targets = math.sqrt(self.noise) * targets + combine(waves(self.anchors, frequencies), weights)
         return frequencies, weights, cho_solve(self._factor, targets)
 
     def _function(
         self, coordinates: np.ndarray, kernel: np.ndarray, draw: tuple[np.ndarray, np.ndarray, np.ndarray]
     ) -> np.ndarray:
         frequencies, weights, correction = draw
-        prior = _combine(_waves(coordinates, frequencies), weights)
-        return self.scale * (prior - _combine(kernel, correction))
-
-
-def _matrix(X: np.ndarray) -> np.ndarray:
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2:
-        raise ValueError(f"X must have shape (n_samples, n_features), got {X.shape}")
-    return X
-
-
-def _whitening(X: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Means, and the symmetric map that decorrelates standardised columns."""
-    seen = np.isfinite(X)
-    count = np.maximum(seen.sum(axis=0), 1)
-    mean = np.where(seen, X, 0.0).sum(axis=0) / count
-    centred = np.where(seen, X - mean, 0.0)
-    spread = np.sqrt((centred**2).sum(axis=0) / count)
-    spread = np.where(spread > _FLAT * np.abs(mean), spread, 1.0)
-    standard = centred / spread
-    eigenvalues, vectors = np.linalg.eigh(standard.T @ standard / len(X))
-    eigenvalues = np.maximum(eigenvalues, max(floor * eigenvalues[-1], _FLAT))
-    return mean, (vectors / np.sqrt(eigenvalues)) @ vectors.T / spread[:, None]
-
-
-def _project(X: np.ndarray, mean: np.ndarray, projection: np.ndarray) -> np.ndarray:
-    """Coordinates in units of the lengthscale; a missing value lies at the mean."""
-    with np.errstate(invalid="ignore"):
-        centred = X - mean
-    centred = np.where(np.isnan(centred), 0.0, centred)
-    reach = np.sqrt((projection**2).sum(axis=1))
-    limit = np.divide(_EDGE, reach, out=np.full_like(reach, _EDGE), where=reach > 0)
-    return _product(np.clip(centred, -limit, limit), np.ascontiguousarray(projection))
-
-
-def _median_distance(points: np.ndarray) -> float:
-    if len(points) < 2:
-        return 1.0
-    upper = np.triu_indices(len(points), 1)
-    median = math.sqrt(float(np.median(_squared_distances(points, points)[upper])))
-    return median if median > 0 else 1.0
-
-
-def _kernel(points: np.ndarray, anchors: np.ndarray) -> np.ndarray:
-    return np.exp(-0.5 * _squared_distances(points, anchors))
-
-
-def _waves(points: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-    """Cosines and sines, (n, 2 R): their squares sum to one, so g has unit variance everywhere."""
-    angles = _product(points, frequencies)
-    return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
-
-
-def _combine(features: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return _product(features, weights)
-
-
-@njit(error_model="numpy")
-def _product(left, right):  # type: ignore[no-untyped-def]
-    """Matrix product summed in one order for each row: a BLAS may order by the number of rows."""
-    out = np.zeros((left.shape[0], right.shape[1]))
-    for i in range(left.shape[0]):
-        for j in range(left.shape[1]):
-            value = left[i, j]
-            for k in range(right.shape[1]):
-                out[i, k] += value * right[j, k]
-    return out
-
-
-@njit(error_model="numpy")
-def _squared_distances(left, right):  # type: ignore[no-untyped-def]
-    """Squared Euclidean distances; differences first, so that near points lose no digits."""
-    turned = np.ascontiguousarray(right.T)
-    out = np.zeros((left.shape[0], right.shape[0]))
-    for i in range(left.shape[0]):
-        for j in range(turned.shape[0]):
-            value = left[i, j]
-            for k in range(turned.shape[1]):
-                out[i, k] += (value - turned[j, k]) ** 2
-    return out
-
-
-def _encode(values: np.ndarray, dtype: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode("ascii")
-
-
-def _decode(text: str, dtype: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(text), dtype=dtype).astype(np.float64)
+        prior = combine(waves(coordinates, frequencies), weights)
+        return self.scale * (prior - combine(kernel, correction))

@@ -286,5 +286,15 @@ def _read_prior(description: dict[str, Any] | None) -> Any:
     return FittedPrior.from_dict(description)
 
 
-def _features(X: Any) -> np.ndarray:
-    return np.asarray(X.get_features() if hasattr(X, "get_features") else X, dtype=np.float64)
+def _features(X: Any) -> Any:
+    """Rows as they are, for a prior function; a CatBoost pool cannot give its categories back."""
+    if not hasattr(X, "get_features"):
+        return X
+    if hasattr(X, "X_"):
+        return X.X_
+    if X.get_cat_feature_indices():
+        raise ValueError(
+            "X must be an array or a DataFrame for a chain with a prior function, got a CatBoost Pool with "
+            "categories, which does not give its rows back"
+        )
+    return X.get_features()

@@ -6,6 +6,7 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from boostplugins.priors import FittedPrior, RandomPrior
@@ -175,3 +176,19 @@ def test_bad_rows_are_named(prior):
         prior.values(0, np.zeros(4))
     with pytest.raises(ValueError, match="at least one row"):
         RandomPrior().fit(np.zeros((0, 3)))
+
+
+@pytest.mark.parametrize("kind", ["frame", "objects"])
+def test_some_columns_only(kind):
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(80, 2))
+    mixed = np.empty((80, 3), dtype=object)
+    mixed[:, [0, 2]], mixed[:, 1] = numbers, "text"
+    rows = pd.DataFrame(mixed) if kind == "frame" else mixed
+    plain, chosen = RandomPrior().fit(numbers), RandomPrior().fit(rows, columns=[0, 2])
+    np.testing.assert_array_equal(chosen.values(4, rows, 2), plain.values(4, numbers, 2))
+    np.testing.assert_array_equal(chosen.variance(rows), plain.variance(numbers))
+    again = FittedPrior.from_dict(json.loads(json.dumps(chosen.to_dict())))
+    np.testing.assert_array_equal(again.values(4, rows, 2), plain.values(4, numbers, 2))
+    with pytest.raises(ValueError, match=r"X must have the columns \[0, 2\], got 2 columns"):
+        chosen.values(0, numbers)

@@ -309,9 +309,10 @@ class CyclicalSGLB:
         if fit.pool is None:
             raise ValueError("a chain with a prior function must be trained on loss.pool(X, y, ...)")
         if hasattr(prior, "fit"):
-            prior = prior.fit(np.asarray(fit.pool.X_, dtype=np.float64)).in_units(
-                loss.prior_units(fit.pool.y_)
-            )
+            categories = set(fit.pool.get_cat_feature_indices())
+            numbers = [i for i in range(fit.pool.num_col()) if i not in categories]
+            fitted = prior.fit(fit.pool.X_, columns=numbers) if categories else prior.fit(fit.pool.X_)
+            prior = fitted.in_units(loss.prior_units(fit.pool.y_))
         return prior
 
     def _bind(self, fit: FitSettings, loss: Loss, prior: FittedPrior | None) -> Any:
@@ -342,7 +343,7 @@ class CyclicalSGLB:
             structure_rows=fit.structure_rows,
             learning_rate=fit.learning_rate,
             prior=prior,
-            X=None if prior is None else np.asarray(fit.X.X_, dtype=np.float64),
+            X=None if prior is None else fit.X.X_,
             with_start=not fit.has_baseline,
             structure_noise=self.structure_noise,
             shrink_to_start=fit.shrink if self.shrink_to == "start" else 0.0,

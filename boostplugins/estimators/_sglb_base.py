@@ -303,17 +303,19 @@ class SGLBBase(BaseEstimator):
             )
 
     def _fit_prior(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
+        """Fit the prior to the numbers: how far apart two categories are, no one can say."""
+        numbers = [i for i in range(X.shape[1]) if i not in self.categorical_features_]
         prior = self.prior
         if isinstance(prior, str):
             # One chain without cycles has one function, which all its members share.
             alike = isinstance(self.schedule, Constant) and self.n_chains == 1
-            silent = len(self.categorical_features_) > 0 or self.temperature == math.inf or alike
-            prior = None if silent else RandomPrior()
+            prior = None if self.temperature == math.inf or alike or not numbers else RandomPrior()
         if prior is None:
             return None
-        if len(self.categorical_features_):
-            raise ValueError("prior must be None with categorical features; encode them as numbers first")
-        return prior.fit(np.asarray(X, dtype=np.float64)).in_units(self._prior_units(X, y, weight))
+        if not numbers:
+            raise ValueError("prior must be None where all features are categories, got a prior function")
+        fitted = prior.fit(X, columns=numbers) if self.categorical_features_ else prior.fit(X)
+        return fitted.in_units(self._prior_units(X, y, weight))
 
     def _prior_units(self, X: Any, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         units = self.loss_.prior_units(y, weight)

@@ -42,9 +42,9 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
     structure_noise : float, default=0.1
         Factor of the noise that the choice of splits sees; leaves keep the whole noise.
     prior : RandomPrior, "auto" or None, default="auto"
-        Random function added to the raw scores of each cycle, zero on the training rows, so that
-        members differ where there are no data. "auto": `RandomPrior` where all features are numbers,
-        the chain has noise, and there are cycles or several chains.
+        Random function of the numeric features added to the raw scores of each cycle, zero on the training
+        rows, so that members differ where there are no data. "auto": `RandomPrior` where there are
+        numeric features, the chain has noise, and there are cycles or several chains.
     n_estimators : int, default=500
         Iterations of a chain.
     learning_rate : float, optional

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from lightgbm import Booster, Dataset
 
@@ -64,7 +66,7 @@ def has_categories(data: Dataset) -> bool:
     return named not in (None, "auto", "") and len(named) > 0
 
 
-def features_of(data: Dataset) -> np.ndarray:
+def features_of(data: Dataset) -> Any:
     """Give the rows of a data set, for a random function.
 
     Parameters
@@ -74,8 +76,8 @@ def features_of(data: Dataset) -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (n_samples, n_features)
-        Float64 features.
+    array-like or DataFrame of shape (n_samples, n_features)
+        Features as they were given.
 
     Raises
     ------
@@ -91,7 +93,7 @@ def features_of(data: Dataset) -> np.ndarray:
             "a chain with a prior function needs the rows of its data sets: make them with "
             "lgb.Dataset(..., free_raw_data=False), or use SGLBRegressor(booster='lightgbm')"
         )
-    return np.asarray(rows, dtype=np.float64)
+    return rows
 
 
 def newton_factor(loss: Loss) -> float:
