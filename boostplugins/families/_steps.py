@@ -16,6 +16,8 @@ from boostplugins.links import Identity
 # deviations in log sigma, so that one outlier cannot throw a whole leaf.
 MAX_SCORE = 20.0
 # Largest step |s| / fisher of one row on a log or logit scale, where it is used as a target itself.
+# Both limits are of scores where the information of a row is below 1: the few events of a rare count
+# are all that tells its rate, and cutting their scores would bias it without end.
 MAX_STEP = 10.0
 # Least scale of location-scale families, relative to that of the best constant: where responses
 # repeat or have no noise, the likelihood has no maximum.
@@ -199,7 +201,7 @@ def _finish(score, fisher, raw, weight, limits, settings, gradient, curvature): 
     for k in range(raw.shape[1]):
         for i in range(raw.shape[0]):
             s, f = score[i, k], fisher[i, k]
-            cap = max_score * np.sqrt(f)
+            cap = max_score * np.sqrt(max(f, 1.0) if unit_free[k] else f)
             s = min(max(s, -cap), cap)
             if (raw[i, k] <= low[k] and s < 0.0) or (raw[i, k] >= high[k] and s > 0.0):
                 s = 0.0
@@ -210,7 +212,8 @@ def _finish(score, fisher, raw, weight, limits, settings, gradient, curvature): 
                 continue
             step = s / f
             if unit_free[k]:
-                step = min(max(step, -max_step), max_step)
+                cap = max_step * max(1.0, 1.0 / f)
+                step = min(max(step, -cap), cap)
             power = f**exponent
             gradient[i, k] = sign * w * power * step
             curvature[i, k] = w * power
