@@ -219,6 +219,20 @@ def _finish(score, fisher, raw, weight, limits, settings, gradient, curvature): 
             curvature[i, k] = w * power
 
 
+@njit
+def cut_steps(score, fisher, unit_free, max_score, max_step):  # type: ignore[no-untyped-def]
+    """Turn scores into steps, score over Fisher information, cut as above; in place."""
+    for k in range(score.shape[1]):
+        for i in range(score.shape[0]):
+            s, f = score[i, k], fisher[i, k]
+            cap = max_score * np.sqrt(max(f, 1.0) if unit_free[k] else f)
+            step = min(max(s, -cap), cap) / f
+            if unit_free[k]:
+                cap = max_step * max(1.0, 1.0 / f)
+                step = min(max(step, -cap), cap)
+            score[i, k] = step
+
+
 Metric = Callable[[Family, np.ndarray, np.ndarray], np.ndarray]
 
 

@@ -283,18 +283,18 @@ class TrainingState:
         raw = self._raw(scores, step.scale, shift)
         y = self.y.astype(np.float64)
         weight = self.weight.astype(np.float64)[:, None] if len(self.weight) else np.ones((1, 1))
+        spread = np.ones(raw.shape)
         if self._newton:
             d = -np.asarray(self.loss.gradient(y, raw))
             self._curvature[:] = (weight * newton_factor(self.loss) * self.loss.hessian(y, raw)).T
         else:
-            d = np.asarray(self.loss.direction(y, raw))
+            d, spread = (np.asarray(part) for part in self.loss.direction_and_noise(y, raw))
         if d.shape != raw.shape:
             raise ValueError(f"direction of {self.loss.name} must have shape {raw.shape}, got {d.shape}")
         d = step.gain * weight * d
         if len(self._kept):
             d[~self._kept] = 0.0
         if step.size > 0:
-            spread = self.loss.noise_scale(raw)
             for k in range(raw.shape[1]):
                 zeta = normals(
                     self.chain.random_state, step.iteration, step.stream, self.n_rows, step.first_row, k

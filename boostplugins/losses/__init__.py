@@ -1,4 +1,4 @@
-"""Losses on the raw scale: squared error, logistic, softmax, Normal likelihood."""
+"""Losses on the raw scale: squared error, logistic, softmax, likelihoods of Normals and of any family."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 from boostplugins._kinds import find_kind
 from boostplugins.losses.base import Loss, check_loss
+from boostplugins.losses.likelihood import FamilyLikelihood
 from boostplugins.losses.logistic import Logistic
 from boostplugins.losses.normal import NormalLikelihood
 from boostplugins.losses.softmax import Softmax
 from boostplugins.losses.squared_error import SquaredError
 
 __all__ = [
+    "FamilyLikelihood",
     "Logistic",
     "Loss",
     "NormalLikelihood",
@@ -38,7 +40,7 @@ def losses() -> dict[str, type[Loss]]:
     --------
     >>> from boostplugins.losses import losses
     >>> sorted(losses())
-    ['logistic', 'normal', 'softmax', 'squared_error']
+    ['likelihood', 'logistic', 'normal', 'softmax', 'squared_error']
     """
     found: dict[str, type[Loss]] = {}
     for module in pkgutil.iter_modules(__path__):

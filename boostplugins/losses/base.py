@@ -175,6 +175,25 @@ class Loss(ABC):
         """
         return np.ones_like(raw)
 
+    def direction_and_noise(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both `direction` and `noise_scale`, for losses that find them together.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            Responses.
+        raw : ndarray of shape (n_samples, n_outputs)
+            Raw scores.
+
+        Returns
+        -------
+        direction : ndarray of shape (n_samples, n_outputs)
+            Downhill direction.
+        noise_scale : ndarray of shape (n_samples, n_outputs)
+            Factor of the Langevin noise.
+        """
+        return self.direction(y, raw), self.noise_scale(raw)
+
     def prior_units(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         """Units in which a prior function's scale is meant.
 
