@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from boostplugins import CosineCycle, SGLBRegressor
+from boostplugins.losses import SquaredError
 from boostplugins.priors import FittedPrior, RandomPrior
 
 
@@ -192,3 +194,36 @@ def test_some_columns_only(kind):
     np.testing.assert_array_equal(again.values(4, rows, 2), plain.values(4, numbers, 2))
     with pytest.raises(ValueError, match=r"X must have the columns \[0, 2\], got 2 columns"):
         chosen.values(0, numbers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("booster", ["lightgbm", "catboost"])
+def test_members_of_a_chain_spread_as_the_prior_where_there_are_no_data(booster):
+    """Squared error: variance over members is the prior's far from all rows, and small among them.
+
+    200 members at five places beyond all correlation are 1000 normal draws: the relative standard error of
+    their variance is sqrt(2 / 1000) = 0.045. A leaf of 20 rows or more adds at most 0.05 / 4 of the prior's
+    variance. Beyond 0.25 comes by chance once in a million runs.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(120, 1))
+    y = X[:, 0] + 0.3 * rng.normal(size=120)
+    far = np.array([[-25.0], [-15.0], [15.0], [25.0], [35.0]])
+    settings = {
+        "booster": booster,
+        "schedule": CosineCycle(length=5, max_scale=1.0),
+        "n_estimators": 1000,
+        "learning_rate": 0.5,
+        "depth": 2,
+        "min_samples_leaf": 20,
+        "shrink": 0.0,
+        "n_jobs": 1,
+    }
+    found = {}
+    for prior in (None, RandomPrior(scale=2.0)):
+        model = SGLBRegressor(SquaredError(0.09), prior=prior, **settings).fit(X, y)
+        variance = model.members(np.vstack([far, X]))[..., 0].var(axis=1)
+        found[prior is None] = variance[:5].mean(), variance[5:].mean()
+    assert found[False][0] == pytest.approx(2.0**2 * 0.09, rel=0.25)
+    assert found[False][1] < 0.1 * 2.0**2 * 0.09
+    assert found[True][0] < 0.1 * 2.0**2 * 0.09

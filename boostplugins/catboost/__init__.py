@@ -6,9 +6,15 @@ from importlib import import_module
 from typing import Any
 
 try:
-    import catboost as _catboost  # noqa: F401
+    import catboost as _catboost
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("boostplugins.catboost needs CatBoost >= 1.2.10: pip install catboost") from error
+
+if tuple(int(part) for part in _catboost.__version__.split(".")[:3]) < (1, 2, 10):
+    raise ImportError(
+        f"boostplugins.catboost needs CatBoost >= 1.2.10, found {_catboost.__version__}: "
+        "pip install -U catboost"
+    )
 
 _PUBLIC = {
     "Callback": "callback",

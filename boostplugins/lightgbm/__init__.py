@@ -10,7 +10,7 @@ try:
 except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("boostplugins.lightgbm needs LightGBM >= 4.5: pip install lightgbm") from error
 
-if tuple(int(part) for part in _lightgbm.__version__.split(".")[:2]) < (4, 5):  # pragma: no cover
+if tuple(int(part) for part in _lightgbm.__version__.split(".")[:2]) < (4, 5):
     raise ImportError(
         f"boostplugins.lightgbm needs LightGBM >= 4.5, found {_lightgbm.__version__}: pip install -U lightgbm"
     )

@@ -317,3 +317,19 @@ def test_b13_lightgbm_may_be_absent():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "True"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "needs"),
+    [("lightgbm", "3.3.5", "LightGBM >= 4.5"), ("catboost", "1.2.7", "CatBoost >= 1.2.10")],
+)
+def test_b13_an_old_booster_is_one_clear_error(name, old, needs):
+    code = (
+        "import sys, types\n"
+        f"sys.modules[{name!r}] = module = types.ModuleType({name!r})\n"
+        f"module.__version__ = {old!r}\n"
+        f"try:\n    import boostplugins.{name}\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == f"boostplugins.{name} needs {needs}, found {old}: pip install -U {name}"
