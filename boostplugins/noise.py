@@ -16,13 +16,14 @@ References
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
 from boostplugins._jit import njit
 
 _LANE = 256  # blocks worked on at a time: their words stay in the first-level cache
-_GROUP = 4 * _LANE  # rows that one such batch serves
+GROUP = 4 * _LANE  # rows that one such batch serves
 _TWO_NEG_32 = 2.0**-32
 
 
@@ -129,14 +130,18 @@ def normals(
 def _draw(
     seed: int, iteration: int, stream: int, n_rows: int, first_row: int, output: int, normal: bool
 ) -> np.ndarray:
-    first_group = first_row // _GROUP
-    n_groups = -(-(first_row + n_rows) // _GROUP) - first_group
-    draws = np.empty(_GROUP * n_groups)
-    counter = (np.uint64((int(stream) << 16) | output), np.uint64(iteration))
-    key = (np.uint64(seed & 0xFFFFFFFF), np.uint64((seed >> 32) & 0xFFFFFFFF))
-    _fill(draws, np.uint64(first_group), counter, key, normal)
-    skip = first_row - _GROUP * first_group
+    first_group = first_row // GROUP
+    n_groups = -(-(first_row + n_rows) // GROUP) - first_group
+    draws = np.empty(GROUP * n_groups)
+    fill(draws, np.uint64(first_group), *_place(seed, iteration, stream, output), normal)
+    skip = first_row - GROUP * first_group
     return draws[skip : skip + n_rows]
+
+
+def _place(seed: int, iteration: int, stream: int, output: int) -> tuple[Any, Any]:
+    """Words of the counter and of the key that all rows of a draw share."""
+    counter = (np.uint64((int(stream) << 16) | output), np.uint64(iteration))
+    return counter, (np.uint64(seed & 0xFFFFFFFF), np.uint64((seed >> 32) & 0xFFFFFFFF))
 
 
 @njit(error_model="numpy")
@@ -160,12 +165,12 @@ def _permute(words, n, key0, key1):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy")
-def _fill(out, first_group, counter, key, normal):  # type: ignore[no-untyped-def]
+def fill(out, first_group, counter, key, normal):  # type: ignore[no-untyped-def]
     """Fill `out` with whole groups: the four words of each block go to the four quarters of its group."""
     low = np.uint64(0xFFFFFFFF)
     words = np.empty((4, _LANE), dtype=np.uint64)
     scratch = np.empty((3, _LANE))
-    for group in range(len(out) // _GROUP):
+    for group in range(len(out) // GROUP):
         for i in range(_LANE):
             block = (first_group + np.uint64(group)) * np.uint64(_LANE) + np.uint64(i)
             words[0, i] = block & low
@@ -173,7 +178,7 @@ def _fill(out, first_group, counter, key, normal):  # type: ignore[no-untyped-de
             words[2, i] = counter[1]
             words[3, i] = block >> np.uint64(32)
         _permute(words, _LANE, key[0], key[1])
-        quarters = out[group * _GROUP : (group + 1) * _GROUP].reshape(4, _LANE)
+        quarters = out[group * GROUP : (group + 1) * GROUP].reshape(4, _LANE)
         if normal:
             _box_muller(words[0], words[1], scratch, quarters[0], quarters[1])
             _box_muller(words[2], words[3], scratch, quarters[2], quarters[3])

@@ -12,14 +12,30 @@ number of its first row. Where rows are shuffled, a chain's pool names them by t
 
 from __future__ import annotations
 
+import functools
+import weakref
 from typing import Any
 
 import numpy as np
 
-from boostplugins.catboost.kernels import LABEL, LEAF_NOISE, STRUCTURE_NOISE, TABLE_ROWS, at_rows, in_order
+from boostplugins.catboost.kernels import (
+    GAIN,
+    LABEL,
+    MOVED,
+    OFFSET,
+    ROOT,
+    SHIFT,
+    STRUCTURE_NOISE,
+    TABLE_ROWS,
+    WEIGHT,
+    at_rows,
+    in_order,
+    make_groups,
+)
 from boostplugins.catboost.state import TrainingState
-from boostplugins.noise import Stream
+from boostplugins.noise import GROUP, Stream
 
+_PASSES = (Stream.STRUCTURE, Stream.LEAVES)
 _NOWHERE = -1  # address of a pass that a call cannot belong to
 
 
@@ -42,6 +58,7 @@ class RowsInBlocks:
         self, state: TrainingState, y: np.ndarray | None = None, labels: np.ndarray | None = None
     ) -> None:
         self.state = state
+        state.objective = weakref.ref(self)
         self._y, self._weight = y, np.ones(state.n_rows)
         self._by_label = labels is not None
         if labels is not None:
@@ -52,7 +69,8 @@ class RowsInBlocks:
         self._bases = np.empty((0, 2), dtype=np.int64)
         self._start: float | None = None
         self._table = np.zeros((TABLE_ROWS, state.n_rows))
-        self._made_for = 0
+        self._made = np.full((2, -(-state.n_rows // GROUP)), -1)
+        self._kept, self._offset = state.kept, state.offset
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RowsInBlocks:
         return self
@@ -76,60 +94,55 @@ class RowsInBlocks:
         ndarray of shape (n, 2)
             Ascent direction; second derivatives of -1, which leaves that are means do not use.
         """
-        state = self.state
         out = np.empty((len(targets), 2))
-        if state.iteration == 0:
+        if self.state.iteration == 0:
             return self._first_tree(targets, weights, out)
-        if self._made_for != state.iteration:
-            self._make_table()
-        kernel = state.loss.kernel
-        if kernel is None or self._by_label or len(self._bases) > 1:
-            self._slowly(approxes, targets, out)
-        elif not in_order(kernel, approxes, targets, self._bases[0], self._table, out):
-            raise _moved()
+        self._slowly(approxes, targets, out)
         return out
+
+    def prepare(self) -> None:
+        """Make ready for the iteration that the clock has come to.
+
+        Blocks whose place tells their rows are served by compiled code alone from now on: the threads
+        of CatBoost hold the interpreter for a shorter time.
+        """
+        state, table = self.state, self._table
+        if state.kept is not self._kept:
+            table[GAIN] = self._weight * state.kept if len(state.kept) else self._weight
+            self._kept = state.kept
+        if state.offset is not self._offset:
+            table[OFFSET] = state.offset[0]
+            self._offset = state.offset
+        kernel = state.loss.kernel
+        sizes = [state.size(stage) * (1.0 if kernel is None else state.sigma) for stage in _PASSES]
+        # CatBoost shrank the start as well: look from where the chain stands.
+        pull = 0.0 if kernel is None else state.pull[0]
+        self._numbers = np.array([state.alpha, state.learning_rate * state.pull[0], pull, *sizes])
+        made = (np.array([state.seed, state.iteration], dtype=np.uint64), self._numbers, table, self._made)
+        if kernel is not None and len(self._bases) == 1:
+            served = functools.partial(in_order, kernel, self._bases[0], *made)
+            self.calc_ders_range = served  # type: ignore[method-assign]
+            return
+        for stage in _PASSES:
+            make_groups(0, self._made.shape[1], int(stage), *made)
 
     def _slowly(self, raw: np.ndarray, targets: np.ndarray, out: np.ndarray) -> None:
         """Take rows that are shuffled, passes that share an array, losses without a kernel."""
         state, loss = self.state, self.state.loss
         rows, stage = self._rows_and_stage(targets)
         if loss.kernel is not None:
-            at_rows(loss.kernel, raw, rows, stage, self._table, out)
+            at_rows(loss.kernel, self._numbers, raw, rows, stage, self._table, out)
             return
-        label, gain, shift, *noise = self._table[:, rows]
-        score = (raw + shift)[:, None]
+        label, gain, offset, noise = (
+            self._table[row, rows] for row in (LABEL, GAIN, OFFSET, STRUCTURE_NOISE + stage)
+        )
+        score = (raw + self._numbers[SHIFT] + offset)[:, None]
         step = np.asarray(loss.direction(label, score))
         if step.shape != score.shape:
             raise ValueError(f"direction of {loss.name} must have shape {score.shape}, got {step.shape}")
-        out[:, 0] = gain * step[:, 0] + noise[stage] * loss.noise_scale(score)[:, 0]
+        out[:, 0] = state.alpha * gain * step[:, 0] + noise * loss.noise_scale(score)[:, 0]
         out[:, 0] += self._weight[rows] * state.pull[0]
         out[:, 1] = -1.0
-
-    def _make_table(self) -> None:
-        """Make what the iteration knows of every row without its raw score."""
-        state, weight, table = self.state, self._weight, self._table
-        with state.lock:
-            if self._made_for == state.iteration:
-                return  # another thread was first
-            np.multiply(weight, state.alpha, out=table[1])
-            if len(state.kept):
-                table[1] *= state.kept
-            # CatBoost shrank the start as well: look from where the chain stands.
-            table[2] = state.learning_rate * state.pull[0]
-            if len(state.offset):
-                table[2] += state.offset[0]
-            compiled = state.loss.kernel is not None
-            for row, stage in ((STRUCTURE_NOISE, Stream.STRUCTURE), (LEAF_NOISE, Stream.LEAVES)):
-                if state.noise_size > 0:
-                    size = state.size(stage) * (state.sigma if compiled else 1.0)
-                    np.multiply(state.noise(stage), size, out=table[row])
-                    if self._weighted:
-                        table[row] *= self._root
-                else:
-                    table[row] = 0.0
-                if compiled and state.pull[0]:
-                    table[row] += weight * state.pull[0]
-            self._made_for = state.iteration
 
     def _first_tree(self, targets: np.ndarray, weights: np.ndarray | None, out: np.ndarray) -> np.ndarray:
         state = self.state
@@ -167,9 +180,8 @@ class RowsInBlocks:
         if self._y is None:
             self._y = y
         self._census = []
-        self._weighted = bool((self._weight != 1.0).any())
-        self._root = np.sqrt(self._weight) if self._weighted else self._weight
-        self._table[LABEL] = self._y
+        self._table[LABEL], self._table[GAIN], self._table[WEIGHT] = self._y, self._weight, self._weight
+        self._table[ROOT] = np.sqrt(self._weight)
         return float(self.state.begin(self._y, self._weight)[0])
 
     def _rows_and_stage(self, targets: np.ndarray) -> tuple[np.ndarray, int]:
@@ -182,7 +194,7 @@ class RowsInBlocks:
             first = (address - base) // targets.itemsize
             if base != _NOWHERE and 0 <= first <= self.state.n_rows - len(targets):
                 return np.arange(first, first + len(targets)), stage
-        raise _moved()
+        raise RuntimeError(MOVED)
 
     def _rows_of(self, labels: np.ndarray) -> np.ndarray:
         place = np.searchsorted(self._sorted, labels)
@@ -190,10 +202,3 @@ class RowsInBlocks:
         if not np.array_equal(self._sorted[found], labels):
             raise RuntimeError("labels of a chain's pool were changed: train on the pool that loss.pool made")
         return self._order[found]
-
-
-def _moved() -> RuntimeError:
-    return RuntimeError(
-        "CatBoost moved the training rows, so that masks and noise would miss them; train on "
-        "loss.pool(X, y, cat_features=..., sample_weight=...)"
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from boostplugins.noise import Stream, normals
 from boostplugins.schedules import GradientSchedule
 
 if TYPE_CHECKING:
+    from boostplugins.catboost.objective import RowsInBlocks
     from boostplugins.priors import FittedPrior
 
 _EMPTY = np.empty(0)
@@ -54,6 +56,8 @@ class TrainingState:
         Training features for the prior.
     with_start : bool
         Whether the first tree holds the loss's start (not with a baseline).
+    objective : weakref to RowsInBlocks, or None
+        Objective that wants to be prepared for each iteration.
     """
 
     loss: Loss
@@ -69,6 +73,7 @@ class TrainingState:
     with_start: bool = True
     structure_noise: float = 1.0
     shrink_to_start: float = 0.0
+    objective: weakref.ref[RowsInBlocks] | None = None
     iteration: int = 0
     seen: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -102,10 +107,9 @@ class TrainingState:
         exploring = self.schedule.exploring(iteration) and self._mask_of_cycle is not None
         self.kept = self._mask_of_cycle if exploring else _NO_MASK  # type: ignore[assignment]
         self._noise = {}
-        if self.noise_size > 0:
-            for stage in (Stream.STRUCTURE, Stream.LEAVES):
-                for output in range(self.loss.n_outputs):
-                    self.noise(stage, output)
+        objective = None if self.objective is None else self.objective()
+        if objective is not None:
+            objective.prepare()
 
     def size(self, stage: int) -> float:
         """Standard deviation of a row's noise in one pass.

@@ -9,8 +9,7 @@ import numpy as np
 
 from boostplugins._jit import njit
 from boostplugins.losses.normal import _MAX_SQUARE
-from boostplugins.noise import _GROUP as GROUP
-from boostplugins.noise import _fill as fill
+from boostplugins.noise import GROUP, fill
 
 # Numbers of the compiled losses (`Loss.kernel`).
 SQUARED_ERROR, LOGISTIC, SOFTMAX, NORMAL = 0, 1, 2, 3
