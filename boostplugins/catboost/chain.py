@@ -17,6 +17,7 @@ from boostplugins.catboost.objective import RowsInBlocks
 from boostplugins.catboost.pool import ChainPool
 from boostplugins.catboost.reader import METADATA_KEY
 from boostplugins.catboost.state import TrainingState, noise_size
+from boostplugins.catboost.turns import NoScore, RowsInTurn, TurnState, start_of, turns_of
 from boostplugins.losses import Loss, SquaredError, get_loss
 from boostplugins.masks import NoMask, RowMask
 from boostplugins.schedules import Constant, GradientSchedule
@@ -185,11 +186,11 @@ class CyclicalSGLB:
             "boosting_type": "Plain",
             "has_time": True,
             "use_best_model": False,
-            "model_shrink_rate": self.shrink,
+            "model_shrink_rate": self.shrink / turns_of(self.loss),
             "model_shrink_mode": "Constant",
             "metadata": ChainMetadata(self),
         }
-        if self.loss.n_outputs > 1:
+        if self.loss.n_outputs > 1 and turns_of(self.loss) == 1:
             params["thread_count"] = 1
         if self.noise == "catboost":
             params |= {
@@ -226,11 +227,12 @@ class CyclicalSGLB:
         Returns
         -------
         LogScore
-            Weighted mean of the loss, lower is better; for ``eval_metric=``.
+            Weighted mean of the loss, lower is better; for ``eval_metric=``. Chains of a family of
+            several parameters, which take turns, have none: it is 0.
         """
         from boostplugins.catboost.metric import log_score
 
-        return log_score(self.loss)
+        return log_score(self.loss) if turns_of(self.loss) == 1 else NoScore()
 
     def fit(self, model: Any, X: Any, y: Any = None, callbacks: Sequence[Any] = (), **options: Any) -> Any:
         """Fit a CatBoost model on the chain, with callbacks that keep their manners.
@@ -265,7 +267,12 @@ class CyclicalSGLB:
         guarded.reraise()
         return model
 
-    def to_dict(self, loss: Loss | None = None, prior: FittedPrior | None = None) -> dict[str, Any]:
+    def to_dict(
+        self,
+        loss: Loss | None = None,
+        prior: FittedPrior | None = None,
+        start: Sequence[float] | None = None,
+    ) -> dict[str, Any]:
         """Describe the chain.
 
         Parameters
@@ -275,6 +282,8 @@ class CyclicalSGLB:
         prior : FittedPrior, optional
             The prior fitted to the data.
 
+        start : sequence of float, optional
+            Start value, where it stands outside of the trees (parameters that take turns).
         Returns
         -------
         dict
@@ -293,6 +302,7 @@ class CyclicalSGLB:
             "random_state": self.random_state,
             "prior": _describe(self.prior if prior is None else prior),
         }
+            **({} if start is None else {"start": list(start)}),
 
     def _settled(self, fit: FitSettings, memo: dict[Any, Any]) -> tuple[Loss, FittedPrior | None]:
         """Settle what loss and prior take from the data, once for all that is copied with them."""
@@ -317,7 +327,8 @@ class CyclicalSGLB:
 
     def _bind(self, fit: FitSettings, loss: Loss, prior: FittedPrior | None) -> Any:
         """Make the objective of one fit."""
-        check_settings(fit, loss.n_outputs, self.noise)
+        turns = turns_of(loss)
+        check_settings(fit, 1 if turns > 1 else loss.n_outputs, self.noise)
         clocks = [item for item in fit.callbacks if isinstance(item, ChainCallback)]
         for item in fit.callbacks:
             if isinstance(item, GuardedCallbacks):
@@ -328,12 +339,14 @@ class CyclicalSGLB:
                 "catboost.cv and grid_search pass no callbacks: use SGLBRegressor or SGLBClassifier there"
             )
         symmetric = fit.params.get("grow_policy", "SymmetricTree") == "SymmetricTree"
-        if self.shrink_to == "start" and self.shrink > 0 and symmetric:
+        if turns > 1 and (self.shrink_to, self.shrink > 0) == ("zero", True):
+            raise ValueError('shrink_to must be "start" for a family, whose start value is no tree\'s')
+        if self.shrink_to == "start" and self.shrink > 0 and symmetric and turns == 1:
             raise ValueError(
                 'shrink_to="start" needs grow_policy="Depthwise" or "Lossguide": in the empty leaves of '
                 "symmetric trees the start would fade"
             )
-        state = TrainingState(
+        state = (TrainingState if turns == 1 else TurnState)(
             loss=loss,
             schedule=self.schedule,
             mask=self.mask,
@@ -346,7 +359,7 @@ class CyclicalSGLB:
             X=None if prior is None else fit.X.X_,
             with_start=not fit.has_baseline,
             structure_noise=self.structure_noise,
-            shrink_to_start=fit.shrink if self.shrink_to == "start" else 0.0,
+            shrink_to_start=fit.shrink if self.shrink_to == "start" and turns == 1 else 0.0,
         )
         for clock in clocks:
             clock.attach(state)
@@ -357,6 +370,9 @@ class CyclicalSGLB:
                 f"rows, got {metric!r}; use CatBoost, not CatBoostClassifier, with it"
             )
         if loss.n_outputs == 1:
+        if isinstance(state, TurnState):
+            start_of(loss, fit.pool)  # says what is missing
+            return RowsInTurn(state, fit.pool, fit.shrink * fit.learning_rate)  # type: ignore[arg-type]
             if fit.pool is None:
                 return RowsInBlocks(state)
             return RowsInBlocks(state, fit.pool.y_, fit.pool.labels_ if fit.shuffled else None)
@@ -396,7 +412,9 @@ class ChainMetadata(dict[str, str]):
         fit = find_fit()
         if fit is None:  # `clone` compares parameters by identity
             return self
-        return {METADATA_KEY: json.dumps(self.chain.to_dict(*self.chain._settled(fit, memo)))}
+        loss, prior = self.chain._settled(fit, memo)
+        start = None if turns_of(loss) == 1 else start_of(loss, fit.pool)
+        return {METADATA_KEY: json.dumps(self.chain.to_dict(loss, prior, start))}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.chain,)

@@ -9,7 +9,7 @@ from catboost import Pool
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_target, check_weight
-from boostplugins.losses import Loss
+from boostplugins.losses import FamilyLikelihood, Loss
 
 # Integers up to here are exact in float32, CatBoost's type of labels.
 MAX_ROWS = 2**24
@@ -57,7 +57,7 @@ class ChainPool(Pool):
         ready = loss.ready(self.y_, weight)
         self.X_ = X
         self.labels_ = unique_labels(self.y_)
-        if ready.n_outputs == 1:
+        if ready.n_outputs == 1 or isinstance(ready, FamilyLikelihood):  # parameters take turns
             label = self.labels_
         else:
             rows = np.arange(len(self.y_), dtype=np.float32)

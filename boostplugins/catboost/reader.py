@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from catboost import CatBoost, Pool
 
+from boostplugins.catboost.turns import part_models
+
 METADATA_KEY = "boostplugins"
 _MOST_STAGES = 200  # of one walk: each costs a pass over the rows, members or not
 _OWN_LOSSES = ("RMSE", "Logloss", "CrossEntropy", "MultiClass", "RMSEWithUncertainty")
@@ -65,14 +67,21 @@ class CatBoostReader:
     def _boosting(self) -> dict[str, Any]:
         return self._options.get("boosting_options", {})
 
+    @cached_property
+    def _start(self) -> np.ndarray:
+        """Start value outside of the trees, of a chain whose parameters take turns; empty for others."""
+        return np.array((self.description or {}).get("start", ()), dtype=np.float64)
+
     @property
     def n_iterations(self) -> int:
-        """Iterations of the chain: trees of the model."""
-        return int(self.model.tree_count_)
+        """Iterations of the chain: trees of the model, or rounds of trees where parameters take turns."""
+        return int(self.model.tree_count_) // max(len(self._start), 1)
 
     @property
     def n_outputs(self) -> int:
         """Raw scores a row."""
+        if len(self._start):
+            return len(self._start)
         return int(np.size(self.model.get_scale_and_bias()[1]))
 
     @cached_property
@@ -80,12 +89,13 @@ class CatBoostReader:
         """Log of the shrinkage that the state after k iterations met later, k = 0 .. n_iterations."""
         rate = float(self._boosting.get("model_shrink_rate") or 0.0)
         step = float(self._boosting.get("learning_rate", 0.0))
-        later = np.arange(1, self.n_iterations)
+        trees = int(self.model.tree_count_)
+        later = np.arange(1, trees)
         if self._boosting.get("model_shrink_mode", "Constant") == "Constant":
             factors = np.full(len(later), 1.0 - rate * step)
         else:
             factors = 1.0 - rate / later
-        logs = np.concatenate([[0.0], np.log(factors)]) if self.n_iterations else np.empty(0)
+        logs = np.concatenate([[0.0], np.log(factors)]) if trees else np.empty(0)
         return np.append(np.cumsum(logs[::-1])[::-1], 0.0)
 
     def states(self, X: Any, ends: np.ndarray) -> np.ndarray:
@@ -103,6 +113,8 @@ class CatBoostReader:
         ndarray of shape (n_samples, n_members, n_outputs)
             Exact states of the chain, without the random prior function.
         """
+        if len(self._start):
+            return self._states_in_turn(X, np.asarray(ends) * len(self._start))
         pool = X if isinstance(X, Pool) else self._pool(X)
         out = np.empty((len(ends), pool.num_row(), self.n_outputs))
         step = int(np.gcd.reduce(ends))
@@ -122,6 +134,35 @@ class CatBoostReader:
         if self._tail[ends].any():
             out *= np.exp(-self._tail[ends])[:, None, None]
         return out.transpose(1, 0, 2)
+
+    @cached_property
+    def _parts(self) -> list[CatBoostReader]:
+        """A reader for each raw score of a chain in turns."""
+        ones = np.ones(int(self.model.tree_count_))
+        models = part_models(self.model, ones, np.zeros(len(self._start)))
+        return [CatBoostReader(model, {"turn": turn}) for turn, model in enumerate(models)]
+
+    def _states_in_turn(self, X: Any, trees: np.ndarray) -> np.ndarray:
+        pool = X if isinstance(X, Pool) else self._pool(X)
+        return np.concatenate([part.states(pool, trees) for part in self._parts], axis=2) + self._start
+
+    def average(self, ends: np.ndarray) -> list[CatBoost]:
+        """Make ordinary models whose predictions are the means of some states, one a raw score.
+
+        Parameters
+        ----------
+        ends : ndarray of shape (n_members,)
+            Numbers of iterations of a chain in turns.
+
+        Returns
+        -------
+        list of CatBoost
+            Their contributions and importances are those of the mean.
+        """
+        trees = np.asarray(ends) * len(self._start)
+        later = np.exp(-self._tail[trees])
+        held = np.arange(int(self.model.tree_count_))[:, None] < trees
+        return part_models(self.model, (held * later).mean(axis=1), self._start)
 
     def _scores(self, pool: Pool, start: int, end: int) -> np.ndarray:
         scores = self.model.predict(pool, prediction_type="RawFormulaVal", ntree_start=start, ntree_end=end)
