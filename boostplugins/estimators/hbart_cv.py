@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from boostplugins._files import read_model, restoring, write_model
@@ -116,12 +117,11 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
 
     def _score(self, model: HBARTRegressor, X: Any, y: np.ndarray, weight: np.ndarray, fold: Any) -> float:
         train, test = fold
-        rows = X.iloc if hasattr(X, "iloc") else np.asarray(X)
         with warnings.catch_warnings():
             # A fold's chains are compared, not reported.
             warnings.simplefilter("ignore", MixingWarning)
-            model.fit(rows[train], y[train], weight[train])
-        return model.log_score(rows[test], y[test], weight[test])
+            model.fit(_safe_indexing(X, train), y[train], weight[train])
+        return model.log_score(_safe_indexing(X, test), y[test], weight[test])
 
     def predict_dist(self, X: Any) -> Predictive:
         """Predict with the best model.

@@ -1,4 +1,4 @@
-"""Responses that troubled users: far, tiny, constant, repeated, of few rows, in any form (C, F12, I06, I07)."""
+"""Responses that troubled users: far, tiny, constant, repeated, few, in any form (C, F12, I06, I07)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import boostplugins
-from tests.cases.catalogue import ALL, CLASSIFIERS, REGRESSORS, answers, build, check_answers, problem
+from tests.cases.catalogue import ALL, CLASSIFIERS, REGRESSORS, build, check_answers, problem
 
 each_regressor = pytest.mark.parametrize("name", REGRESSORS)
 each = pytest.mark.parametrize("name", ALL)
