@@ -22,8 +22,10 @@ from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
+from boostplugins.families import Family, Normal
+from boostplugins.families.normal_mixture import NormalMixture
 from boostplugins.predictive import Predictive
-from boostplugins.usnrt.calibration import CALIBRATIONS
+from boostplugins.usnrt.calibration import CALIBRATIONS, GROUPS
 from boostplugins.usnrt.encoding import TableEncoder, mean_and_scale
 from boostplugins.usnrt.growth import Problem, TreePlan, fit_trees, hold_out
 from boostplugins.usnrt.network import Training
@@ -240,7 +242,8 @@ class PairRegressor(NetworkRegressor):
         Returns
         -------
         Predictive
-            A Normal a row, or an equally weighted mixture of the members' Normals.
+            A Normal a row, or with ``calibration="shape"`` a `NormalMixture`; an equally weighted
+            mixture of these if there are several members.
         """
         table, inputs = self._read(X)
         theta = np.empty((len(table), len(self.members_), 2))
@@ -251,7 +254,18 @@ class PairRegressor(NetworkRegressor):
                 theta[:, number, 1] = self._unit * np.sqrt(variance)
         # Variances of a tiny target in tiny units may underflow.
         theta[..., 1] = np.maximum(theta[..., 1], np.finfo(np.float64).tiny)
-        return Predictive("normal", theta[:, 0] if len(self.members_) == 1 else theta)
+        family: Family = Normal()
+        if any(pair.correction.shape is not None for member in self.members_ for pair in member.pairs):
+            family, theta = NormalMixture(GROUPS), self._shaped(table, theta)
+        return Predictive(family, theta[:, 0] if len(self.members_) == 1 else theta)
+
+    def _shaped(self, table: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        """Turn Normals into mixtures of the shapes of the members' errors."""
+        n_levels = self._encoder.n_levels
+        shape = np.stack([member.shapes(table, n_levels) for member in self.members_], axis=1)
+        mean = theta[..., :1] + theta[..., 1:] * shape[..., 0, :]
+        spread = np.maximum(theta[..., 1:] * shape[..., 1, :], np.finfo(np.float64).tiny)
+        return np.concatenate([np.full_like(mean, 1.0 / GROUPS), mean, spread], axis=-1)
 
     def _pack(self) -> tuple[dict[str, Any], Arrays]:
         state = {

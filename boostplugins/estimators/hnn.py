@@ -26,9 +26,11 @@ class HNNRegressor(PairRegressor):
     beta : float, default=0.0
         0: errors of the mean weigh 1 / variance, the likelihood; 1: all weigh the same; between the
         two, a variance to the power ``beta - 1`` (beta-NLL).
-    calibration : {None, "scale", "coverage"}, default=None
-        Multiplies variances by a factor from held-out rows (20 at least): "scale" for the best
-        likelihood, "coverage" for the best calibrated percentiles.
+    calibration : {None, "scale", "coverage", "shape"}, default=None
+        Correction by held-out rows (20 at least). "scale" and "coverage" multiply variances: for
+        the best likelihood, or the best calibrated percentiles. "shape" puts the distribution of
+        standardised errors, skewed or heavy-tailed as they are, in the place of the Normal: a
+        mixture of 20 Normals with the same mean.
     variance_floor : float, default=1e-8
         Least variance, in units of the target's variance.
     max_epochs : int, default=1000

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from boostplugins.usnrt.calibration import variance_factor
+from boostplugins.usnrt.calibration import Correction, correct
 from boostplugins.usnrt.kernels import Rows
 from boostplugins.usnrt.network import History, Network, NetworkSpec, Training, train_network
 
@@ -28,8 +28,9 @@ class PairPlan:
         squared error; in between errors weigh variance**(beta - 1) (beta-NLL [1]_).
     floor : float, default=1e-8
         Least variance, in units of the standardised target.
-    calibration : {None, "scale", "coverage"}, default=None
-        Factor of the variances from held-out rows; see `boostplugins.usnrt.calibration`.
+    calibration : {None, "scale", "coverage", "shape"}, default=None
+        Correction of the errors' distribution from held-out rows; see
+        `boostplugins.usnrt.calibration`.
 
     References
     ----------
@@ -70,25 +71,27 @@ class MeanVariance:
     ----------
     mean, variance : Network
         The networks.
-    scale : float
-        Factor of the variance found by calibration, 1 without.
+    correction : Correction
+        What calibration found.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from boostplugins.usnrt.calibration import Correction
     >>> from boostplugins.usnrt.network import Network
     >>> from boostplugins.usnrt.pair import MeanVariance, PairPlan
     >>> mean, variance = (Network(s, 1, np.zeros(4)) for s in PairPlan((1,)).specs())
-    >>> [round(float(part[0]), 4) for part in MeanVariance(mean, variance, 2.0).predict(np.ones((1, 1)))]
+    >>> pair = MeanVariance(mean, variance, Correction(factor=2.0))
+    >>> [round(float(part[0]), 4) for part in pair.predict(np.ones((1, 1)))]
     [0.0, 1.3863]
     """
 
     mean: Network
     variance: Network
-    scale: float = 1.0
+    correction: Correction = field(default_factory=Correction)
 
     def predict(self, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Compute means and variances.
+        """Compute means and variances, the latter times the factor of the correction.
 
         Parameters
         ----------
@@ -102,7 +105,7 @@ class MeanVariance:
         """
         mean = self.mean.predict(inputs).astype(np.float64)
         variance = self.variance.predict(inputs).astype(np.float64)
-        return mean, np.maximum(variance, self.variance.spec.floor) * self.scale
+        return mean, np.maximum(variance, self.variance.spec.floor) * self.correction.factor
 
 
 @dataclass(frozen=True)
@@ -224,8 +227,8 @@ def train_pair(
     pair = MeanVariance(mean, variance)
     if plan.calibration is not None:
         mu, variances = pair.predict(sample.inputs[check_rows])
-        factor_found = variance_factor(plan.calibration, sample.target[check_rows] - mu, variances)
-        pair = MeanVariance(mean, variance, factor_found)
+        found = correct(plan.calibration, sample.target[check_rows] - mu, variances)
+        pair = MeanVariance(mean, variance, found)
     return pair, tuple(histories)
 
 

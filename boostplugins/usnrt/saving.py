@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from boostplugins.usnrt.calibration import GROUPS, Correction
 from boostplugins.usnrt.encoding import TableEncoder
 from boostplugins.usnrt.network import History, Network, NetworkSpec
 from boostplugins.usnrt.pair import MeanVariance
@@ -77,7 +78,7 @@ def pack_models(models: Sequence[TreeModel]) -> Arrays:
     Returns
     -------
     dict of ndarray
-        Tree arrays, parameters a leaf a row, scales.
+        Tree arrays, parameters a leaf a row, corrections.
     """
     arrays: Arrays = {}
     for number, model in enumerate(models):
@@ -85,7 +86,11 @@ def pack_models(models: Sequence[TreeModel]) -> Arrays:
             arrays[f"tree{number}.{name}"] = getattr(model.tree, name)
         arrays[f"mean{number}"] = np.stack([pair.mean.params for pair in model.pairs])
         arrays[f"variance{number}"] = np.stack([pair.variance.params for pair in model.pairs])
-        arrays[f"scale{number}"] = np.array([pair.scale for pair in model.pairs])
+        arrays[f"scale{number}"] = np.array([pair.correction.factor for pair in model.pairs])
+        shapes = [pair.correction.shape for pair in model.pairs]
+        if any(shape is not None for shape in shapes):  # a leaf without one has NaN
+            none = np.full((2, GROUPS), np.nan)
+            arrays[f"shape{number}"] = np.stack([none if shape is None else shape for shape in shapes])
     return arrays
 
 
@@ -131,8 +136,14 @@ def unpack_models(
         means, variances = (
             [Network(spec, n_inputs, row) for row in values] for spec, values in zip(specs, params)
         )
-        scales = arrays[f"scale{number}"]
-        pairs = (MeanVariance(m, v, float(s)) for m, v, s in zip(means, variances, scales, strict=True))
+        shapes = arrays.get(f"shape{number}", np.full((leaves, 2, GROUPS), np.nan))
+        if shapes.shape != (leaves, 2, GROUPS):
+            raise ValueError(f"shapes of errors {shapes.shape} do not fit {leaves} leaves")
+        corrections = [
+            Correction(float(factor), None if np.isnan(shape).any() else shape)
+            for factor, shape in zip(arrays[f"scale{number}"], shapes, strict=True)
+        ]
+        pairs = (MeanVariance(*parts) for parts in zip(means, variances, corrections, strict=True))
         models.append(TreeModel(tree, tuple(pairs)))
     return models
 

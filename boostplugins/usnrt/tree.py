@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from boostplugins.usnrt.calibration import GROUPS
 from boostplugins.usnrt.pair import MeanVariance
 from boostplugins.usnrt.splits import Split
 
@@ -241,6 +242,29 @@ class TreeModel:
             if len(rows):
                 mean[rows], variance[rows] = pair.predict(inputs[rows])
         return mean, variance
+
+    def shapes(self, table: np.ndarray, n_levels: np.ndarray) -> np.ndarray:
+        """Look up the shapes of the errors.
+
+        Parameters
+        ----------
+        table : ndarray of shape (n_samples, n_features)
+            What the tree sees.
+        n_levels : ndarray of int of shape (n_features,)
+            Levels of each column.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2, n_groups)
+            Means and standard deviations of equally likely Normals, in units of the predicted
+            standard deviation; standard Normals in leaves without a shape.
+        """
+        found = np.empty((len(table), 2, GROUPS))
+        found[:, 0], found[:, 1] = 0.0, 1.0
+        for (_, rows), pair in zip(self.tree.leaf_rows(table, n_levels), self.pairs):
+            if pair.correction.shape is not None:
+                found[rows] = pair.correction.shape
+        return found
 
 
 def describe(

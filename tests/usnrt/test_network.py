@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from boostplugins.usnrt.calibration import variance_factor
 from boostplugins.usnrt.kernels import Rows
 from boostplugins.usnrt.network import Network, NetworkSpec, Training, thinned, train_network
 from boostplugins.usnrt.pair import PairPlan, Sample, train_pair
@@ -127,18 +126,6 @@ def test_pair_finds_mean_and_spread(beta):
     assert np.sqrt(np.mean((mean - X[:, 0]) ** 2)) < 0.06
     inner = np.abs(X[:, 0]) > 0.15
     assert np.median(np.abs(np.log(np.sqrt(variance[inner]) / spread[inner]))) < 0.15
-
-
-def test_calibration_repairs_a_wrong_scale():
-    rng = np.random.default_rng(6)
-    residual, variance = 3.0 * rng.normal(size=5000), np.ones(5000)
-    for kind in ("scale", "coverage"):
-        assert variance_factor(kind, residual, variance) == pytest.approx(9.0, rel=0.1)
-        assert variance_factor(kind, residual[:19], variance[:19]) == 1.0
-    assert variance_factor(None, residual, variance) == 1.0
-    heavy = rng.standard_t(2.1, size=5000)
-    assert variance_factor("coverage", heavy, variance) < 0.5 * variance_factor("scale", heavy, variance)
-    assert variance_factor("coverage", np.zeros(50), np.ones(50)) == pytest.approx(1.0)
 
 
 def test_wrong_width_is_refused():
