@@ -19,7 +19,7 @@ from boostplugins.masks import NoMask, RowMask
 from boostplugins.schedules import Constant, GradientSchedule
 
 if TYPE_CHECKING:
-    from boostplugins.priors import FittedPrior
+    from boostplugins.priors import FittedPrior, RandomPrior
 
 
 class CyclicalSGLB:
@@ -63,9 +63,9 @@ class CyclicalSGLB:
     leaves : {"gradient", "newton"}, default="gradient"
         What a leaf's value is: the weighted mean of its rows' directions, or Newton's step, as in
         LightGBM's own losses; only for chains without noise.
-    prior : FittedPrior, optional
+    prior : RandomPrior or FittedPrior, optional
         Random function added to the raw scores of each cycle; needs data sets that keep their rows
-        (``free_raw_data=False``).
+        (``free_raw_data=False``). An unfitted one is fitted to the numeric columns of the training rows.
     random_state : int, default=0
         Seed of the noise.
 
@@ -108,7 +108,7 @@ class CyclicalSGLB:
         leaf_noise: str = "auto",
         structure_noise: float = 1.0,
         leaves: str = "gradient",
-        prior: FittedPrior | None = None,
+        prior: RandomPrior | FittedPrior | None = None,
         random_state: int = 0,
     ) -> None:
         self.loss = get_loss(loss)
@@ -391,13 +391,15 @@ class CyclicalSGLB:
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return self.loss.ready(labels, weight).start(labels, weight)
 
-    def to_dict(self, loss: Loss | None = None) -> dict[str, Any]:
+    def to_dict(self, loss: Loss | None = None, prior: FittedPrior | None = None) -> dict[str, Any]:
         """Describe the chain.
 
         Parameters
         ----------
         loss : Loss, optional
             The loss with its settings taken from the data.
+        prior : FittedPrior, optional
+            The prior fitted to the data.
 
         Returns
         -------
@@ -417,5 +419,10 @@ class CyclicalSGLB:
             "leaves": self.leaves,
             "shrink": self.shrink,
             "random_state": self.random_state,
-            "prior": None if self.prior is None else self.prior.to_dict(),
+            "prior": _describe(self.prior if prior is None else prior),
         }
+
+
+def _describe(prior: RandomPrior | FittedPrior | None) -> dict[str, Any] | None:
+    # An unfitted prior has no functions to read yet.
+    return None if prior is None or hasattr(prior, "fit") else prior.to_dict()

@@ -66,6 +66,29 @@ def has_categories(data: Dataset) -> bool:
     return named not in (None, "auto", "") and len(named) > 0
 
 
+def category_columns(data: Dataset) -> set[int]:
+    """Find the categorical columns of a data set that keeps its rows.
+
+    Parameters
+    ----------
+    data : Dataset
+        Constructed data set.
+
+    Returns
+    -------
+    set of int
+        Numbers of the columns that are named as categorical, or are pandas categories.
+    """
+    kinds = getattr(data.get_data(), "dtypes", ())
+    found = {i for i, kind in enumerate(kinds) if str(kind) == "category"}
+    named = data.categorical_feature
+    names = data.get_feature_name()
+    for column in () if named in (None, "auto", "") else named:
+        # LightGBM's own names have no blanks.
+        found.add(names.index(column.replace(" ", "_")) if isinstance(column, str) else int(column))
+    return found
+
+
 def features_of(data: Dataset) -> Any:
     """Give the rows of a data set, for a random function.
 

@@ -19,6 +19,7 @@ from lightgbm import Booster, Dataset
 from boostplugins._validation import check_target, check_weight
 from boostplugins.lightgbm.description import write_description
 from boostplugins.lightgbm.inspection import (
+    category_columns,
     features_of,
     has_categories,
     has_start,
@@ -89,6 +90,7 @@ class TrainingState:
         self._range = getattr(self.loss, "log_sigma_range", None) or (-LARGEST_LOG, LARGEST_LOG)
         self._sigma = float(self.loss.noise_scale(np.zeros((1, self.loss.n_outputs)))[0, 0])
         self.features = None if chain.prior is None else features_of(data)
+        self.prior = self._ready_prior(data, y, weights, distributed)
         self._offset = np.empty((self.loss.n_outputs, 0))
         self._cycle = -1
         self.iteration = self.begin
@@ -140,6 +142,21 @@ class TrainingState:
             return loss.with_noise_variance(held_out_variance(data))
         return loss.ready(y, weight)
 
+    def _ready_prior(self, data: Dataset, y: np.ndarray, weight: np.ndarray | None, distributed: bool) -> Any:
+        """Fit a prior that is not fitted yet to the rows: its numbers, in units of the loss."""
+        prior: Any = self.chain.prior
+        if not hasattr(prior, "fit"):
+            return prior
+        if distributed or self.begin:
+            where = "on several machines" if distributed else "to go on with a model"
+            raise ValueError(
+                f"prior must be a fitted one {where}, such as RandomPrior().fit(X); got {prior!r}"
+            )
+        categories = category_columns(data)
+        numbers = [i for i in range(data.num_feature()) if i not in categories]
+        fitted = prior.fit(self.features, columns=numbers) if categories else prior.fit(self.features)
+        return fitted.in_units(self.loss.prior_units(y, weight))
+
     def _start(self, y: np.ndarray, weight: np.ndarray | None, data: Dataset) -> np.ndarray:
         if self.begin or has_start(data):
             return np.zeros(self.loss.n_outputs)
@@ -160,7 +177,7 @@ class TrainingState:
         dict
             The chain's description, with what a reader of the trees needs.
         """
-        return self.chain.to_dict(self.loss) | {
+        return self.chain.to_dict(self.loss, self.prior) | {
             "learning_rate": self.learning_rate,
             "start": self.start.tolist(),
             "iterations": self.total,
@@ -214,7 +231,7 @@ class TrainingState:
         if cycle != self._cycle:
             self._mask_of_cycle = chain.mask.rows(cycle, self.n_rows, self.first_row)
             if self.features is not None:
-                values = chain.prior.values(cycle, self.features, self.loss.n_outputs)  # type: ignore[union-attr]
+                values = self.prior.values(cycle, self.features, self.loss.n_outputs)
                 self._offset = np.ascontiguousarray(values.T)
             self._cycle = cycle
         exploring = chain.schedule.exploring(iteration) and self._mask_of_cycle is not None
@@ -360,6 +377,6 @@ class TrainingState:
         """
         done = self.iteration + 1
         raw = self.scale(done) * scores + self.shift(done)
-        if self.chain.prior is not None:
-            raw = raw + self.chain.prior.values(self._cycle, features, self.loss.n_outputs)
+        if self.prior is not None:
+            raw = raw + self.prior.values(self._cycle, features, self.loss.n_outputs)
         return raw
