@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import sigutils
+
+_SEAL_LENGTH = 16
 
 
 def njit(*args: Any, **options: Any) -> Any:
@@ -38,18 +44,41 @@ def njit(*args: Any, **options: Any) -> Any:
 
 
 def _tolerant(kernel: Any) -> Any:
-    """Compile anew where cached code cannot be read, for numba lets a cut-off file end the process."""
+    """Seal cached code, and compile anew where it is damaged or another signature's.
+
+    Numba trusts its files: a cut-off one ends the process, a changed one may do anything. Two
+    processes that compile one kernel for different types at the same time can also take the same file.
+    """
     cache: Any = getattr(kernel, "_cache", None)
-    if not hasattr(cache, "flush"):  # caching or compilation is off
-        return kernel
-    load = cache.load_overload
+    files: Any = getattr(cache, "_cache_file", None)
+    if not all(hasattr(files, name) for name in ("_dump", "_load_data", "_data_path")):
+        return kernel  # caching or compilation is off
+    load, dump = cache.load_overload, files._dump
 
-    def load_or_none(*args: Any) -> Any:
+    def load_or_none(signature: Any, *args: Any) -> Any:
         try:
-            return load(*args)
+            found = load(signature, *args)
+            wanted = sigutils.normalize_signature(signature)[0]
+            if found is None or tuple(found.signature.args) == tuple(wanted):
+                return found
         except Exception:
-            cache.flush()
-            return None
+            pass
+        cache.flush()
+        return None
 
-    cache.load_overload = load_or_none
+    def sealed(item: Any) -> bytes:
+        content = dump(item)
+        return content + _seal(content)  # what follows a pickle is not read
+
+    def load_data(name: str) -> Any:
+        content = Path(files._data_path(name)).read_bytes()
+        if _seal(content[:-_SEAL_LENGTH]) != content[-_SEAL_LENGTH:]:
+            raise ValueError("cached code is damaged")
+        return pickle.loads(content)
+
+    cache.load_overload, files._dump, files._load_data = load_or_none, sealed, load_data
     return kernel
+
+
+def _seal(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_SEAL_LENGTH).digest()

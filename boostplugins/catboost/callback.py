@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from catboost import CatBoostError
 
 from boostplugins._validation import check_integer
 from boostplugins.early_stopping import BestRound
@@ -262,6 +266,28 @@ class GuardedCallbacks:
         """Raise what a callback raised, with its traceback."""
         if self.error is not None:
             raise self.error
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Pass Ctrl-C on as what it is, wherever it met Python code that CatBoost was calling.
+
+    Yields
+    ------
+    None
+        Train within.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        In place of the error that CatBoost makes of it.
+    """
+    try:
+        yield
+    except CatBoostError as error:
+        if re.search("^KeyboardInterrupt", str(error), re.MULTILINE):
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _nothing() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.catboost.binding import FitSettings, check_settings, find_fit
-from boostplugins.catboost.callback import ChainCallback, GuardedCallbacks
+from boostplugins.catboost.callback import ChainCallback, GuardedCallbacks, interruptible
 from boostplugins.catboost.objective import RowsInBlocks
 from boostplugins.catboost.pool import ChainPool
 from boostplugins.catboost.reader import METADATA_KEY
@@ -258,7 +258,8 @@ class CyclicalSGLB:
         guarded = GuardedCallbacks(tuple(callbacks))
         guarded.before_training()
         try:
-            model.fit(X, y, callbacks=[self.callback(), guarded], **options)
+            with interruptible():
+                model.fit(X, y, callbacks=[self.callback(), guarded], **options)
         except Exception:
             guarded.reraise()  # what a callback raised tells more than what CatBoost made of it
             raise
@@ -281,9 +282,9 @@ class CyclicalSGLB:
             The loss with its settings taken from the data.
         prior : FittedPrior, optional
             The prior fitted to the data.
-
         start : sequence of float, optional
             Start value, where it stands outside of the trees (parameters that take turns).
+
         Returns
         -------
         dict
@@ -301,8 +302,8 @@ class CyclicalSGLB:
             "shrink_to": self.shrink_to,
             "random_state": self.random_state,
             "prior": _describe(self.prior if prior is None else prior),
-        }
             **({} if start is None else {"start": list(start)}),
+        }
 
     def _settled(self, fit: FitSettings, memo: dict[Any, Any]) -> tuple[Loss, FittedPrior | None]:
         """Settle what loss and prior take from the data, once for all that is copied with them."""
@@ -369,10 +370,10 @@ class CyclicalSGLB:
                 "eval_metric must be loss.metric() for classes on a chain's pool, whose labels name their "
                 f"rows, got {metric!r}; use CatBoost, not CatBoostClassifier, with it"
             )
-        if loss.n_outputs == 1:
         if isinstance(state, TurnState):
             start_of(loss, fit.pool)  # says what is missing
             return RowsInTurn(state, fit.pool, fit.shrink * fit.learning_rate)  # type: ignore[arg-type]
+        if loss.n_outputs == 1:
             if fit.pool is None:
                 return RowsInBlocks(state)
             return RowsInBlocks(state, fit.pool.y_, fit.pool.labels_ if fit.shuffled else None)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_option, check_target, check_weight
+from boostplugins.catboost.callback import interruptible
 from boostplugins.families import Family, family_from_dict, get_family
 from boostplugins.families._steps import METRICS, Steps, step_exponent
 from boostplugins.predictive import Predictive
@@ -294,7 +295,8 @@ class Distributional:
         stop = held is not None and early_stopping_rounds is not None
         model = catboost.CatBoost(settings)
         try:
-            model.fit(train, eval_set=held, callbacks=[self.callback()], use_best_model=stop)
+            with interruptible():
+                model.fit(train, eval_set=held, callbacks=[self.callback()], use_best_model=stop)
         except catboost.CatBoostError as error:
             if "All features are either constant or ignored" not in str(error):
                 raise

@@ -9,6 +9,7 @@ from typing import Any
 import catboost
 import numpy as np
 
+from boostplugins.catboost.callback import interruptible
 from boostplugins.catboost.distributional import Distributional, _Fit, _Watch, raw_scores, split_model
 from boostplugins.families._steps import Steps
 
@@ -186,7 +187,8 @@ def train(
             params |= {"od_type": "Iter", "od_wait": settings["patience"] * turns}
     model = catboost.CatBoost(params)
     stop = held is not None and settings["patience"] is not None
-    model.fit(pool, eval_set=held, callbacks=[loss.callback()], use_best_model=stop)
+    with interruptible():
+        model.fit(pool, eval_set=held, callbacks=[loss.callback()], use_best_model=stop)
     loss.finish(model)
     watch = loss._fit.watch
     history = [] if watch is None else watch.history
