@@ -90,6 +90,7 @@ def varied() -> dict[str, dict[str, Any]]:
         "leaves of 100 rows": {"min_samples_leaf": 100},
         "no shrinkage": {"shrink": 0.0},
         "structure noise 1": {"structure_noise": 1.0},
+        "one draw, structure and leaves": {"booster_params": {"leaf_noise": "shared"}},
     }
     rows = {}
     for name, change in changes.items():
