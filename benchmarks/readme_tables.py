@@ -1,32 +1,68 @@
-"""Copy results into the README: each block under a ``<!-- results: FILE -->`` mark is that file's text.
+"""Write the README's generated parts: results, figures of "Which model when", and code of the source.
 
-A mark may name the lines to take: ``<!-- results: FILE lines 1-12 -->``.
+Each stands below its mark:
 
-Run: ``python benchmarks/readme_tables.py`` after new results; the tests refuse a README that is behind.
+- ``<!-- results: FILE -->`` or ``<!-- results: FILE lines 1-12 -->``: a text of ``benchmarks/results``,
+  whole or some of its lines;
+- ``<!-- source: FILE -->`` or ``<!-- source: FILE NAME -->``: a Python file without its docstring, or one
+  class or function of it;
+- ``<!-- when -->``: the table of `which_model`.
+
+Run: ``python benchmarks/readme_tables.py`` after new results or changed sources; the tests refuse a
+README that is behind.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MARK = re.compile(
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from which_model import which_model  # noqa: E402
+
+RESULTS = re.compile(
     r"(<!-- results: (?P<file>\S+)(?: lines (?P<first>\d+)-(?P<last>\d+))? -->\n```text\n).*?(\n```)",
     re.DOTALL,
 )
+SOURCE = re.compile(
+    r"(?P<mark><!-- source: (?P<file>\S+)(?: (?P<name>\w+))? -->\n```python\n)(?P<code>.*?)(?P<end>```)",
+    re.DOTALL,
+)
+WHEN = re.compile(r"(<!-- when -->\n).*?(\n\n)", re.DOTALL)
 
 
 def refreshed(text: str) -> str:
-    """Give the README's text with its tables as the results are now."""
+    """Give the README's text with its generated parts as they would be now."""
+    text = RESULTS.sub(lambda found: found[1] + _lines(found) + found[5], text)
+    text = SOURCE.sub(
+        lambda found: found["mark"] + source_of(found["file"], found["name"]) + found["end"], text
+    )
+    return WHEN.sub(lambda found: found[1] + which_model() + found[2], text)
 
-    def block(found: re.Match[str]) -> str:
-        lines = (ROOT / "benchmarks" / "results" / found["file"]).read_text().rstrip().splitlines()
-        if found["first"]:
-            lines = lines[int(found["first"]) - 1 : int(found["last"])]
-        return found[1] + "\n".join(lines) + found[5]
 
-    return MARK.sub(block, text)
+def _lines(found: re.Match[str]) -> str:
+    lines = (ROOT / "benchmarks" / "results" / found["file"]).read_text().rstrip().splitlines()
+    if found["first"]:
+        lines = lines[int(found["first"]) - 1 : int(found["last"])]
+    return "\n".join(lines)
+
+
+def source_of(file: str, name: str | None = None) -> str:
+    """Take the code out of a file: all below its docstring, or one class or function."""
+    text = (ROOT / file).read_text()
+    body = ast.parse(text).body
+    lines = text.splitlines(keepends=True)
+    if name is None:
+        start = body[0].end_lineno if isinstance(body[0], ast.Expr) else 0
+        return "".join(lines[start:]).lstrip("\n")
+    for node in body:
+        if getattr(node, "name", None) == name:
+            return "".join(lines[node.lineno - 1 : node.end_lineno])
+    raise ValueError(f"{file} has no class or function {name}")
 
 
 def main() -> None:
