@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
+
+LINE = 18  # letters of a condition on one line
 
 
 def draw_tree(rows: Sequence[dict[str, Any]], ax: Any = None) -> Any:
@@ -49,7 +52,9 @@ def draw_tree(rows: Sequence[dict[str, Any]], ax: Any = None) -> Any:
             above = rows[row["parent"]]
             ax.plot([above["x"], x], [-above["depth"], y], color="0.6", linewidth=1, zorder=1)
             middle = 0.5 * (above["x"] + x), 0.5 * (y - above["depth"])
-            ax.text(*middle, row["condition"], ha="center", va="center", fontsize=7, backgroundcolor="white")
+            # Siblings are half a leaf apart here: longer lines would cover each other.
+            condition = fill(row["condition"], LINE, break_long_words=False)
+            ax.text(*middle, condition, ha="center", va="center", fontsize=7, backgroundcolor="white")
         label = f"{row['n_rows']} rows"
         if row["residual_variance"] == row["residual_variance"]:
             label += f"\nvariance {row['residual_variance']:.3g}"
