@@ -15,9 +15,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from boostplugins._files import read_model, restoring, write_model
-from boostplugins._validation import check_target, check_weight
 from boostplugins.estimators._bart_base import MixingWarning
 from boostplugins.estimators._bart_files import pack_params, unpack_params
+from boostplugins.estimators._frames import fit_frame
+from boostplugins.estimators._rows import check_rows
 from boostplugins.estimators.hbart import HBARTRegressor
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.predictive import Predictive
@@ -95,10 +96,10 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
             Fitted estimator.
         """
         base = HBARTRegressor() if self.estimator is None else self.estimator
-        target = check_target(y)
-        X, target = indexable(X, target)
-        weight = check_weight(sample_weight, len(target))
+        table, _ = fit_frame(self, X, base.cat_features)
+        _, target, weight, _ = check_rows(table, y, sample_weight, None, "y")
         weight = np.ones(len(target)) if weight is None else weight
+        X = indexable(X)[0]
         candidates = list(ParameterGrid(_DEFAULT_GRID if self.param_grid is None else self.param_grid))
         folds = list(check_cv(self.cv, target).split(X, target))
         self.cv_results_ = []
@@ -112,7 +113,6 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
             self.cv_results_.append(result)
         self.best_params_ = max(self.cv_results_, key=lambda result: result["log_score"])["params"]
         self.best_estimator_ = clone(base).set_params(**self.best_params_).fit(X, target, sample_weight)
-        self.n_features_in_ = self.best_estimator_.n_features_in_
         return self
 
     def _score(self, model: HBARTRegressor, X: Any, y: np.ndarray, weight: np.ndarray, fold: Any) -> float:
@@ -191,4 +191,12 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
             model.cv_results_, model.best_params_ = results, unpack_params(state["best_params"])
             model.best_estimator_ = HBARTRegressor._unpack(state["best"], arrays)
             model.n_features_in_ = model.best_estimator_.n_features_in_
+            if hasattr(model.best_estimator_, "feature_names_in_"):
+                model.feature_names_in_ = model.best_estimator_.feature_names_in_
         return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags

@@ -27,7 +27,6 @@ def _known_differences(estimator):
             "noise is drawn for each row and features are binned by rows: a row of weight 2 and two rows are "
             "the same posterior, not the same draw"
         ),
-        "check_sample_weight_equivalence_on_sparse_data": "sparse features are not accepted",
     }
 
 
