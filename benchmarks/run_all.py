@@ -52,6 +52,7 @@ PRINTERS = (
     "usnrt_table",
 )
 AFTER = {"spiral": "shift", "shift_curve": "shift"}  # read what the other has stored
+LAST = "readme_tables"  # reads what all have stored
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
@@ -64,7 +65,7 @@ def scripts() -> list[str]:
         for path in HERE.glob("*.py")
         if path.stem != Path(__file__).stem and '__name__ == "__main__"' in path.read_text()
     )
-    return sorted(names, key=lambda name: name in AFTER)
+    return sorted(names, key=lambda name: (name == LAST, name in AFTER))
 
 
 def machine() -> list[str]:
