@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -53,6 +54,26 @@ def find(params: Mapping[str, Any], name: str) -> Any:
         if params.get(key) is not None:
             return params[key]
     return _DEFAULTS.get(name)
+
+
+def thread_count(params: Mapping[str, Any]) -> int:
+    """Count the threads that LightGBM will use.
+
+    Parameters
+    ----------
+    params : mapping
+        LightGBM's parameters.
+
+    Returns
+    -------
+    int
+        ``num_threads``, or what OpenMP takes by default.
+    """
+    asked = find(params, "num_threads")
+    if asked is not None and int(asked) > 0:
+        return int(asked)
+    told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    return int(told) if told.isdigit() and int(told) > 0 else os.cpu_count() or 1
 
 
 def _is_zero(value: Any) -> bool:

@@ -28,7 +28,7 @@ from boostplugins.lightgbm.inspection import (
 )
 from boostplugins.lightgbm.leaves import LeafDraws
 from boostplugins.lightgbm.network import check_classes, first_row
-from boostplugins.lightgbm.settings import check_settings, find
+from boostplugins.lightgbm.settings import check_settings, find, thread_count
 from boostplugins.losses import Loss, NormalLikelihood, SquaredError
 from boostplugins.losses.kernels import LARGEST_LOG, NORMAL, Rows, Step, all_outputs, bad_rows
 from boostplugins.noise import Stream, normals
@@ -71,6 +71,7 @@ class TrainingState:
         self.begin = int(booster.current_iteration())
         self.total = self.begin + n_iterations
         self.learning_rate = float(find(params, "learning_rate"))
+        self._threads = thread_count(params)
         self.first_row, distributed = first_row(params)
         self._check(params, booster, chain.loss.ready(y, weights).n_outputs, distributed)
         self.loss = self._ready_loss(y, weights, data, distributed)
@@ -285,7 +286,7 @@ class TrainingState:
         shift = self.shift(self.iteration)
         if self._kernel is not None and not self._newton:
             rows = Rows(self.y, self.weight, self._kept, shift, self._offset)
-            all_outputs(self._kernel, step, rows, scores, self._out)
+            all_outputs(self._kernel, step, rows, scores, self._out, self._threads)
         else:
             self._any_loss(step, scores, shift)
         bad = bad_rows(self._out)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from boostplugins.noise import GROUP, fill
 
 # Numbers of the compiled losses (`Loss.kernel`).
 SQUARED_ERROR, LOGISTIC, SOFTMAX, NORMAL = 0, 1, 2, 3
+ROWS_A_THREAD = 50_000  # fewer take less time than to start a thread
 LARGEST_LOG = 300.0  # of a standard deviation, so that its square stays finite
 
 
@@ -76,23 +79,42 @@ class Rows(NamedTuple):
     offset: np.ndarray
 
 
-@njit(error_model="numpy")
-def all_outputs(kernel, step, rows, scores, out):  # type: ignore[no-untyped-def]
+def all_outputs(
+    kernel: int, step: Step, rows: Rows, scores: np.ndarray, out: np.ndarray, threads: int = 1
+) -> None:
     """Write factor * (gain * w * mask * direction + sqrt(w) * size * noise_scale * zeta) for K raw scores.
 
     `scores` and `out` have shape (K, n). Rows are worked on a batch at a time, with the draws that
-    `boostplugins.noise.normals` gives for them: every array of n numbers is passed over once.
+    `boostplugins.noise.normals` gives for them: every array of n numbers is passed over once. Threads
+    take neighbouring stretches of rows, with the same bits for any number of them.
     """
-    n_outputs, n = scores.shape
+    n = scores.shape[1]
+    threads = max(1, min(threads, n // ROWS_A_THREAD))
+    if threads == 1:
+        some_rows(kernel, step, rows, scores, out, 0, n)
+        return
+    cuts = [n * part // threads for part in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        parts = [
+            pool.submit(some_rows, kernel, step, rows, scores, out, first, last)
+            for first, last in pairwise(cuts)
+        ]
+        for part in parts:
+            part.result()
+
+
+@njit(error_model="numpy")
+def some_rows(kernel, step, rows, scores, out, first, last):  # type: ignore[no-untyped-def]
+    """Do so for the rows from `first` to before `last`."""
+    n_outputs = len(scores)
     zeta, raw = np.zeros((n_outputs, GROUP)), np.empty((n_outputs, GROUP))
     d, spread = np.empty((n_outputs, GROUP)), np.ones((n_outputs, GROUP))
     if kernel == SQUARED_ERROR:
         spread[:] = step.sigma
-    first = 0
-    while first < n:
+    while first < last:
         place = step.first_row + first
         skip = place % GROUP
-        count = min(GROUP - skip, n - first)
+        count = min(GROUP - skip, last - first)
         end = first + count
         draw(step, place // GROUP, zeta)
         for k in range(n_outputs):
@@ -103,7 +125,7 @@ def all_outputs(kernel, step, rows, scores, out):  # type: ignore[no-untyped-def
                 for j in range(count):
                     part[j] += rows.offset[k, first + j]
         directions(kernel, step, rows.y[first:end], raw, d, spread)
-        weigh(step, rows, first, d, spread, zeta[:, skip:], out)
+        weigh(step, rows, first, d, spread, zeta[:, skip : skip + count], out)
         first = end
 
 

@@ -7,14 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
-from boostplugins.losses import Logistic, NormalLikelihood, Softmax, SquaredError
+from boostplugins.lightgbm.settings import thread_count
+from boostplugins.losses import Logistic, NormalLikelihood, Softmax, SquaredError, kernels
 from boostplugins.losses.kernels import NORMAL, Rows, Step, all_outputs, bad_rows
 from boostplugins.noise import Stream, normals
 
 N = 2500  # rows of more than two batches
 
 
-def one_pass(loss, part, first_row, seed, scores, y, weight, kept, offset):
+def one_pass(loss, part, first_row, seed, scores, y, weight, kept, offset, threads=1):
     """Run the compiled pass on a part of the rows."""
     k = len(scores)
     step = Step(
@@ -33,7 +34,7 @@ def one_pass(loss, part, first_row, seed, scores, y, weight, kept, offset):
     out = np.empty((k, part.stop - part.start), dtype=np.float32)
     rows = Rows(y[part], weight[part], kept[part], np.arange(k) / 4.0, np.ascontiguousarray(offset[:, part]))
     number = NORMAL if isinstance(loss, NormalLikelihood) else loss.kernel
-    all_outputs(number, step, rows, np.ascontiguousarray(scores[:, part]), out)
+    all_outputs(number, step, rows, np.ascontiguousarray(scores[:, part]), out, threads)
     return out
 
 
@@ -44,7 +45,7 @@ def one_pass(loss, part, first_row, seed, scores, y, weight, kept, offset):
     [SquaredError(0.3), Logistic(), Softmax(4), NormalLikelihood(log_sigma_range=(-2.0, 1.0))],
     ids=lambda loss: loss.name,
 )
-def test_one_pass_is_the_formula(loss, full, first_row):
+def test_one_pass_is_the_formula(loss, full, first_row, monkeypatch):
     rng = np.random.default_rng(0)
     k = loss.n_outputs
     y = rng.integers(0, 4 if k == 4 else 2, N).astype(np.float32)
@@ -70,6 +71,13 @@ def test_one_pass_is_the_formula(loss, full, first_row):
     parts = [one_pass(loss, slice(a, b), *arguments) for a, b in itertools.pairwise(cuts)]
     np.testing.assert_array_equal(np.concatenate(parts, axis=1), found)
 
+    # And so on several threads, where the passes of all of them are counted.
+    monkeypatch.setattr(kernels, "ROWS_A_THREAD", 100)
+    counted, plain = [], kernels.some_rows
+    monkeypatch.setattr(kernels, "some_rows", lambda *args: counted.append(args[-2:]) or plain(*args))
+    np.testing.assert_array_equal(one_pass(loss, slice(0, N), *arguments, threads=3), found)
+    assert sorted(counted) == [(0, 833), (833, 1666), (1666, 2500)]
+
 
 def test_bad_rows_are_counted_once():
     out = np.zeros((3, 10), dtype=np.float32)
@@ -78,3 +86,12 @@ def test_bad_rows_are_counted_once():
     out[1, 7] = -np.inf
     assert bad_rows(out) == 2
     assert bad_rows(out[:1]) == 1
+
+
+def test_threads_are_lightgbms(monkeypatch):
+    assert thread_count({"n_jobs": 3}) == 3
+    monkeypatch.setenv("OMP_NUM_THREADS", "5,2")
+    assert thread_count({"num_threads": 0}) == thread_count({}) == 5
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr("os.cpu_count", lambda: 7)
+    assert thread_count({"num_threads": -1}) == 7
