@@ -95,12 +95,11 @@ def _draw(table: pd.DataFrame, images: np.ndarray, auc: float, path: Path) -> bo
     left, right = halves
     axes: Any = left.subplots()
     bins = np.linspace(0, table["knowledge"].max(), 30)
-    for known, name, style in (
-        (True, "digits 0-6, seen", "0.55"),
-        (False, "digits 7-9, never seen", "tab:red"),
-    ):
-        values = table.loc[table["seen"] == known, "knowledge"]
-        axes.hist(values, bins=bins, density=True, alpha=0.6, color=style, label=name)
+    seen, new = (table.loc[table["seen"] == known, "knowledge"] for known in (True, False))
+    axes.hist(seen, bins=bins, density=True, color="0.72", label="digits 0-6, seen")
+    # An outline, so that the two stay apart in grey as well.
+    outline: dict[str, Any] = {"histtype": "step", "edgecolor": "tab:red", "linewidth": 1.8, "hatch": "///"}
+    axes.hist(new, bins=bins, density=True, label="digits 7-9, never seen", **outline)
     axes.set(xlabel="knowledge uncertainty (nats)", ylabel="density", title=f"AUC {auc:.2f}")
     axes.legend(frameon=False)
     order = np.argsort(table["knowledge"].to_numpy())
