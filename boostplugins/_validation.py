@@ -94,6 +94,23 @@ def check_option(name: str, value: Any, options: tuple[Any, ...]) -> Any:
     return value
 
 
+def check_jobs(value: Any) -> None:
+    """Check a number of parallel jobs.
+
+    Parameters
+    ----------
+    value : object
+        Value of ``n_jobs``.
+    """
+    if value is None:
+        return
+    rule = "n_jobs must be None or a non-zero integer (-1 takes all cores)"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        raise TypeError(f"{rule}, got {value!r}")
+    if value == 0:
+        raise ValueError(f"{rule}, got 0; use 1 for one job")
+
+
 def check_target(y: ArrayLike, name: str = "y") -> np.ndarray:
     """Check a numeric target and make it a vector.
 

@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._files import read_model, restoring, write_model
-from boostplugins._validation import check_integer, check_option, check_real
+from boostplugins._validation import check_integer, check_jobs, check_option, check_real
 from boostplugins.estimators._frames import predict_frame
 from boostplugins.estimators._labels import nothing_to_split, seed_of, take_rows
 from boostplugins.estimators._saved import pack_labels, unpack_labels
@@ -170,6 +170,7 @@ class SGLBBase(BaseEstimator):
             raise ValueError(f"depth must be at most 16 with CatBoost, got {self.depth}")
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         check_integer("n_chains", self.n_chains, 1)
+        check_jobs(self.n_jobs)
         if self.temperature != math.inf:
             check_real(
                 "temperature", self.temperature, 0.0, closed="neither", remedy="math.inf means no noise"
@@ -430,4 +431,5 @@ class SGLBBase(BaseEstimator):
             Knowledge, data and total: variances in squared units of the target (regression) or nats
             (classification).
         """
-        return self.loss_.uncertainty(self.members(X))
+        members = self.members(X)  # refuses before `fit`
+        return self.loss_.uncertainty(members)

@@ -170,7 +170,8 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         Uncertainty
             Knowledge, data and total variances in squared units of the target.
         """
-        return self.loss_.uncertainty(self.members(X))
+        members = self.members(X)  # refuses before `fit`
+        return self.loss_.uncertainty(members)
 
     def predict_dist(self, X: Any) -> Predictive:
         """Predict the whole distribution of the response.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from boostplugins._validation import check_integer, check_real
+from boostplugins._validation import check_integer, check_jobs, check_real
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.estimators.soft_tree_base import GrownTreeBase, checked_family, take_rows
 from boostplugins.families import Family
@@ -179,6 +179,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         count = check_integer("n_estimators", self.n_estimators, 1)
         check_real("max_samples", self.max_samples, 0.0, 1.0, closed="right")
         check_real("max_features", self.max_features, 0.0, 1.0, closed="right")
+        check_jobs(self.n_jobs)
         seed = self._seed()
         X, y, weight = self._data(X, y, sample_weight)
         family = checked_family(self.family, y)
