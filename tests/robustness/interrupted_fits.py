@@ -15,7 +15,7 @@ import warnings
 
 import numpy as np
 
-from .small_models import MAKERS, fitted, make
+from .small_models import MAKERS, ONE_MODEL, fitted, make
 
 _WITHOUT_END = {"n_estimators": 10**6, "max_epochs": 10**6, "patience": 10**6, "n_burn": 10**7}
 _GROWN = {"max_leaves": 4000, "patience": 4000, "ridge": 1e-6, "criterion": None}
@@ -31,7 +31,7 @@ def endless(name):
         model.set_params(**_GROWN)
     else:
         if "n_folds" in known:  # folds may end early
-            model.set_params(n_folds=None, calibration=None)
+            model.set_params(**ONE_MODEL)
         model.set_params(**{key: value for key, value in _WITHOUT_END.items() if key in known})
     return model
 

@@ -41,7 +41,8 @@ def _sglb(booster: str, **settings: Any) -> dict[str, Any]:
 _TREES = {"n_trees": 3, "n_burn": 5, "n_draws": 6, "n_chains": 2, "random_state": 0}
 _NETWORK = {"max_epochs": 4, "patience": 2}
 _LEAVES = {"split_hidden": (4,), "leaf_hidden": (4,), "min_samples_leaf": 15}
-_FOLDED = {"n_folds": 2, "calibration": "scale"}
+ONE_MODEL = dict.fromkeys(("n_folds", "validation_fraction", "early_stopping_rounds", "calibration"))
+_FOLDED = {**ONE_MODEL, "n_folds": 2, "calibration": "scale"}
 
 MAKERS: dict[str, tuple[str, dict[str, Any]]] = {
     "sglb_classifier_catboost": ("SGLBClassifier", _sglb("catboost")),
@@ -50,7 +51,7 @@ MAKERS: dict[str, tuple[str, dict[str, Any]]] = {
     "sglb_regressor_lightgbm": ("SGLBRegressor", _sglb("lightgbm", prior="auto")),
     "distributional_catboost": (
         "DistributionalRegressor",
-        {"booster": "catboost", "n_estimators": 4, "depth": 2, "n_jobs": 1},
+        {"booster": "catboost", "n_estimators": 4, "depth": 2, "n_jobs": 1, **ONE_MODEL},
     ),
     "distributional_lightgbm": (
         "DistributionalRegressor",
