@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
+from numba.core.runtime import rtsys
 
 from boostplugins.usnrt import kernels
 from boostplugins.usnrt.kernels import Adam, Rows, State
@@ -140,3 +142,21 @@ def test_float32_follows_float64():
         kernels.train_epoch(layout, state, rows, np.arange(37), 16, Adam(0.01, 0.9, 0.999, 1e-8, 0), 0)
         paths.append(state.params)
     np.testing.assert_allclose(paths[0], paths[1], atol=2e-5)
+
+
+@pytest.mark.parametrize("spec", [*SPECS, NetworkSpec((8, 4), keep=0.8)], ids=str)
+def test_an_epoch_allocates_nothing_a_batch(spec):
+    memory = pytest.importorskip("numba.core.runtime._nrt_python")
+    if numba.config.DISABLE_JIT or not hasattr(memory, "memsys_enable_stats"):
+        pytest.skip("allocations are counted by numba's runtime only")
+    memory.memsys_enable_stats()
+    layout, state, rows = make(spec, batch=4)
+    counts = []
+    for n in (4, 36):  # the first also compiles
+        before = rtsys.get_allocation_stats().alloc
+        kernels.train_epoch(layout, state, rows, np.arange(n), 4, Adam(0.01, 0.9, 0.999, 1e-8, 0), 0)
+        counts.append(rtsys.get_allocation_stats().alloc - before)
+    assert counts[0] >= counts[1] > 0  # what remains is the call's own handles of its arguments
+    again = rtsys.get_allocation_stats().alloc
+    kernels.train_epoch(layout, state, rows, np.arange(4), 4, Adam(0.01, 0.9, 0.999, 1e-8, 0), 0)
+    assert rtsys.get_allocation_stats().alloc - again == counts[1]
