@@ -13,7 +13,7 @@ import pandas as pd
 
 from boostplugins._files import write_bytes
 from boostplugins.cli.errors import UsageError
-from boostplugins.cli.tables import is_classification, read_table, split_target
+from boostplugins.cli.tables import drop_names, is_classification, read_table, split_target
 from boostplugins.compare import compare, model_names, summary
 
 
@@ -35,6 +35,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="hold these rows out of training; knowledge uncertainty shall tell them from test rows. "
         "The column is no feature then",
     )
+    command.add_argument("--id", metavar="COLUMN", help="column that names the rows, and is no feature")
     command.add_argument("--task", choices=["auto", "classification", "regression"], default="auto")
     command.add_argument("--cv", type=int, default=5, help="folds (default 5)")
     command.add_argument(
@@ -77,6 +78,9 @@ def run_compare(options: argparse.Namespace) -> None:
         print("\n".join(model_names(classify)))
         return
     _check(options, y, classify)
+    if options.id is not None and options.id not in X.columns:
+        raise UsageError(f"{path} has no column {options.id!r} for --id; columns: {list(X.columns)[:20]}")
+    X = drop_names(X, options.id, path)
     shift = None
     if options.shift_by is not None:
         column, mask = _shifted(X, options.shift_by, path)

@@ -98,6 +98,39 @@ def split_target(table: pd.DataFrame, target: str, path: Path) -> tuple[pd.DataF
     return table.loc[known].drop(columns=target), table.loc[known, target]
 
 
+def drop_names(X: pd.DataFrame, names: str | None, path: Path) -> pd.DataFrame:
+    """Take the column that names rows out of the features; say so where one looks like it.
+
+    Parameters
+    ----------
+    X : DataFrame
+        Features.
+    names : str or None
+        The column of ``--id``; it may be missing.
+    path : Path
+        Where the rows come from, for messages.
+
+    Returns
+    -------
+    DataFrame
+        Features without it.
+
+    Raises
+    ------
+    UsageError
+        Where nothing is left.
+    """
+    X = X.drop(columns=[column for column in X.columns if column == names])
+    if X.shape[1] == 0:
+        raise UsageError(f"{path} has no column besides {names} to learn from")
+    for column in X.columns:
+        if len(X) > _MOST_CLASSES and not pd.api.types.is_numeric_dtype(X[column]) and X[column].is_unique:
+            print(
+                f"{column} is another text in each row; if it names them, use --id {column}", file=sys.stderr
+            )
+    return X
+
+
 def is_classification(y: pd.Series, task: str) -> bool:
     """Tell whether a target holds classes.
 

@@ -12,7 +12,13 @@ import pandas as pd
 
 from boostplugins._files import write_bytes
 from boostplugins.cli.errors import UsageError
-from boostplugins.cli.tables import is_classification, read_table, refuse_broken_numbers, split_target
+from boostplugins.cli.tables import (
+    drop_names,
+    is_classification,
+    read_table,
+    refuse_broken_numbers,
+    split_target,
+)
 from boostplugins.estimators.sglb import SGLBClassifier, SGLBRegressor
 
 _WRITTEN = ("prediction", "knowledge", "data", "total", "lower", "upper")
@@ -35,9 +41,7 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     train, new = read_table(options.train), read_table(options.new)
     X, y = split_target(train, options.target, options.train)
     names = _row_names(new, options)
-    X = X.drop(columns=[name for name in X.columns if name == options.id])
-    if X.shape[1] == 0:
-        raise UsageError(f"{options.train} has no column besides {options.id} to learn from")
+    X = drop_names(X, options.id, options.train)
     if options.trees < 1:
         raise UsageError(f"--trees must be at least 1, got {options.trees}")
     if not 0 < options.coverage < 1:

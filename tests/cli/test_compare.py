@@ -40,6 +40,20 @@ def test_regression_table(data, capsys):
     assert re.search(r"random-forest .*±", out)
 
 
+def test_names_of_rows_are_no_feature(data, capsys):
+    table = pd.read_csv(data / "data.csv")
+    table.assign(who=[f"row {i}" for i in range(90)]).to_csv(data / "data.csv", index=False)
+    assert run(_command(data, models="linear")) == 0
+    assert "who is another text in each row; if it names them, use --id who" in capsys.readouterr().err
+    assert run(_command(data, "--id", "who", models="linear")) == 0
+    assert "another text" not in capsys.readouterr().err
+    without = pd.read_csv(data / "out" / "table.csv")
+    table.to_csv(data / "data.csv", index=False)
+    assert run(_command(data, models="linear")) == 0
+    timed = without["metric"].isin(["fit_cpu", "predict_cpu"])
+    pd.testing.assert_frame_equal(without[~timed], pd.read_csv(data / "out" / "table.csv")[~timed])
+
+
 def test_classes_are_found_by_their_text(data, capsys):
     assert run(_command(data, target="label", models="logistic,sglb-nope")) == 2
     assert run(_command(data, target="label", models="logistic")) == 0
@@ -82,6 +96,7 @@ def test_interruption_says_that_fits_are_kept(data, capsys, monkeypatch):
         (["--cv", "1000"], "--cv must be at most the 90 rows"),
         (["--seed", "-1"], "--seed must be at least 0"),
         (["--jobs", "0"], "--jobs must not be 0"),
+        (["--id", "who"], "has no column 'who' for --id; columns"),
         (["--models", "linaer"], "unknown model 'linaer'; did you mean 'linear'"),
         (["--shift-by", "year"], "--shift-by must be COL=VALUE, got year"),
         (["--shift-by", "month=1"], "has no column 'month' to shift by"),
