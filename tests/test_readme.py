@@ -10,9 +10,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
-# Mark above the block, if any, and its code.
+# Mark above the block, if any, what it names, and the code; of the source whole files, no excerpts.
 BLOCKS = re.findall(
-    r"(?:<!-- (needs|source): (\S+)[^\n]* -->\n)?```python\n(.*?)```", README, flags=re.DOTALL
+    r"^(?:<!-- (needs|source): (\S+) -->\n|(?<!-->\n))```python\n(.*?)```",
+    README,
+    flags=re.DOTALL | re.MULTILINE,
 )
 FIRST = BLOCKS[0][2]
 SCRIPT = 'if __name__ == "__main__":'
