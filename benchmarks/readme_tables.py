@@ -2,8 +2,8 @@
 
 Each stands below its mark:
 
-- ``<!-- results: FILE -->`` or ``<!-- results: FILE lines 1-12 -->``: a text of ``benchmarks/results``,
-  whole or some of its lines;
+- ``<!-- results: FILE -->`` or ``<!-- results: FILE parts 1-2 -->``: a text of ``benchmarks/results``,
+  whole or some of its parts, which blank lines set apart;
 - ``<!-- source: FILE -->`` or ``<!-- source: FILE NAME -->``: a Python file without its docstring, or one
   class or function of it;
 - ``<!-- when -->``: the table of `which_model`.
@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 from which_model import which_model  # noqa: E402
 
 RESULTS = re.compile(
-    r"(<!-- results: (?P<file>\S+)(?: lines (?P<first>\d+)-(?P<last>\d+))? -->\n```text\n).*?(\n```)",
+    r"(<!-- results: (?P<file>\S+)(?: parts (?P<first>\d+)-(?P<last>\d+))? -->\n```text\n).*?(\n```)",
     re.DOTALL,
 )
 SOURCE = re.compile(
@@ -37,18 +37,18 @@ WHEN = re.compile(r"(<!-- when -->\n).*?(\n\n)", re.DOTALL)
 
 def refreshed(text: str) -> str:
     """Give the README's text with its generated parts as they would be now."""
-    text = RESULTS.sub(lambda found: found[1] + _lines(found) + found[5], text)
+    text = RESULTS.sub(lambda found: found[1] + _parts(found) + found[5], text)
     text = SOURCE.sub(
         lambda found: found["mark"] + source_of(found["file"], found["name"]) + found["end"], text
     )
     return WHEN.sub(lambda found: found[1] + which_model() + found[2], text)
 
 
-def _lines(found: re.Match[str]) -> str:
-    lines = (ROOT / "benchmarks" / "results" / found["file"]).read_text().rstrip().splitlines()
+def _parts(found: re.Match[str]) -> str:
+    parts = (ROOT / "benchmarks" / "results" / found["file"]).read_text().rstrip().split("\n\n")
     if found["first"]:
-        lines = lines[int(found["first"]) - 1 : int(found["last"])]
-    return "\n".join(lines)
+        parts = parts[int(found["first"]) - 1 : int(found["last"])]
+    return "\n\n".join(parts)
 
 
 def source_of(file: str, name: str | None = None) -> str:
