@@ -177,9 +177,28 @@ class VirtualEnsemble:
         """
         states = self._reader.states(X, self.ends)
         if self.prior is not None:
-            cycles = [self.schedule.cycle(int(end) - 1) for end in self.ends]
-            states += self.prior.values_of(cycles, _features(X), states.shape[2]).transpose(1, 0, 2)
+            states += self.prior_values(X, states.shape[2])
         return states
+
+    def prior_values(self, X: Any, n_outputs: int) -> np.ndarray:
+        """Evaluate the members' prior functions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        n_outputs : int
+            Raw scores a row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_members, n_outputs)
+            What they add to the raw scores; 0 for a chain without them.
+        """
+        if self.prior is None:
+            return np.zeros((len(X), len(self.ends), n_outputs))
+        cycles = [self.schedule.cycle(int(end) - 1) for end in self.ends]
+        return self.prior.values_of(cycles, _features(X), n_outputs).transpose(1, 0, 2)
 
     def uncertainty(self, X: Any) -> Uncertainty:
         """Split the uncertainty of each row.

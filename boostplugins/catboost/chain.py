@@ -17,7 +17,7 @@ from boostplugins.catboost.objective import RowsInBlocks
 from boostplugins.catboost.pool import ChainPool
 from boostplugins.catboost.reader import METADATA_KEY
 from boostplugins.catboost.state import TrainingState, noise_size
-from boostplugins.catboost.turns import NoScore, RowsInTurn, TurnState, start_of, turns_of
+from boostplugins.catboost.turns import NoScore, RowsInTurn, TurnState, in_turns, start_of, trees_a_round
 from boostplugins.losses import Loss, SquaredError, get_loss
 from boostplugins.masks import NoMask, RowMask
 from boostplugins.schedules import Constant, GradientSchedule
@@ -186,11 +186,11 @@ class CyclicalSGLB:
             "boosting_type": "Plain",
             "has_time": True,
             "use_best_model": False,
-            "model_shrink_rate": self.shrink / turns_of(self.loss),
+            "model_shrink_rate": self.shrink / trees_a_round(self.loss),
             "model_shrink_mode": "Constant",
             "metadata": ChainMetadata(self),
         }
-        if self.loss.n_outputs > 1 and turns_of(self.loss) == 1:
+        if self.loss.n_outputs > 1 and not in_turns(self.loss):
             params["thread_count"] = 1
         if self.noise == "catboost":
             params |= {
@@ -227,12 +227,12 @@ class CyclicalSGLB:
         Returns
         -------
         LogScore
-            Weighted mean of the loss, lower is better; for ``eval_metric=``. Chains of a family of
-            several parameters, which take turns, have none: it is 0.
+            Weighted mean of the loss, lower is better; for ``eval_metric=``. Chains of a family,
+            whose parameters take turns, have none: it is 0.
         """
         from boostplugins.catboost.metric import log_score
 
-        return log_score(self.loss) if turns_of(self.loss) == 1 else NoScore()
+        return NoScore() if in_turns(self.loss) else log_score(self.loss)
 
     def fit(self, model: Any, X: Any, y: Any = None, callbacks: Sequence[Any] = (), **options: Any) -> Any:
         """Fit a CatBoost model on the chain, with callbacks that keep their manners.
@@ -328,8 +328,8 @@ class CyclicalSGLB:
 
     def _bind(self, fit: FitSettings, loss: Loss, prior: FittedPrior | None) -> Any:
         """Make the objective of one fit."""
-        turns = turns_of(loss)
-        check_settings(fit, 1 if turns > 1 else loss.n_outputs, self.noise)
+        turns = in_turns(loss)
+        check_settings(fit, 1 if turns else loss.n_outputs, self.noise)
         clocks = [item for item in fit.callbacks if isinstance(item, ChainCallback)]
         for item in fit.callbacks:
             if isinstance(item, GuardedCallbacks):
@@ -340,14 +340,14 @@ class CyclicalSGLB:
                 "catboost.cv and grid_search pass no callbacks: use SGLBRegressor or SGLBClassifier there"
             )
         symmetric = fit.params.get("grow_policy", "SymmetricTree") == "SymmetricTree"
-        if turns > 1 and (self.shrink_to, self.shrink > 0) == ("zero", True):
+        if turns and (self.shrink_to, self.shrink > 0) == ("zero", True):
             raise ValueError('shrink_to must be "start" for a family, whose start value is no tree\'s')
-        if self.shrink_to == "start" and self.shrink > 0 and symmetric and turns == 1:
+        if self.shrink_to == "start" and self.shrink > 0 and symmetric and not turns:
             raise ValueError(
                 'shrink_to="start" needs grow_policy="Depthwise" or "Lossguide": in the empty leaves of '
                 "symmetric trees the start would fade"
             )
-        state = (TrainingState if turns == 1 else TurnState)(
+        state = (TurnState if turns else TrainingState)(
             loss=loss,
             schedule=self.schedule,
             mask=self.mask,
@@ -360,7 +360,7 @@ class CyclicalSGLB:
             X=None if prior is None else fit.X.X_,
             with_start=not fit.has_baseline,
             structure_noise=self.structure_noise,
-            shrink_to_start=fit.shrink if self.shrink_to == "start" and turns == 1 else 0.0,
+            shrink_to_start=fit.shrink if self.shrink_to == "start" and not turns else 0.0,
         )
         for clock in clocks:
             clock.attach(state)
@@ -414,7 +414,7 @@ class ChainMetadata(dict[str, str]):
         if fit is None:  # `clone` compares parameters by identity
             return self
         loss, prior = self.chain._settled(fit, memo)
-        start = None if turns_of(loss) == 1 else start_of(loss, fit.pool)
+        start = start_of(loss, fit.pool) if in_turns(loss) else None
         return {METADATA_KEY: json.dumps(self.chain.to_dict(loss, prior, start))}
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from boostplugins.catboost.callback import interruptible
 from boostplugins.catboost.distributional import Distributional, _Fit, _Watch, raw_scores, split_model
+from boostplugins.catboost.explaining import shares_of
 from boostplugins.families._steps import Steps
 
 
@@ -69,11 +70,7 @@ class Trained:
         ndarray of shape (n_samples, n_features + 1, K)
             Contributions; the last is the base value.
         """
-        pool = self._pool(X)
-        shares = [
-            part.get_feature_importance(pool, type="ShapValues", thread_count=n_jobs) for part in self.parts
-        ]
-        return np.stack(shares, axis=2)
+        return shares_of(self.parts, self._pool(X), thread_count=n_jobs)
 
     def importances(self) -> np.ndarray:
         """Importance of each feature for each parameter.

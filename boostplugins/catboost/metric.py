@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from catboost import MultiTargetCustomMetric
 
-from boostplugins.losses import FamilyLikelihood, Loss
+from boostplugins.losses import Loss
 
 
 class LogScore:
@@ -56,8 +56,6 @@ class LogScore:
         """
         raw = np.stack([np.asarray(scores, dtype=np.float64) for scores in approxes], axis=1)
         y = np.asarray(self._labels(target), dtype=np.float64)
-        if isinstance(self.loss, FamilyLikelihood) and self.loss.family.discrete:
-            y = np.rint(y)  # a chain's pool spreads tied labels over neighbouring numbers
         value = self.loss.ready(y).value(y, raw)
         w = np.ones(len(y)) if weight is None or len(weight) == 0 else np.asarray(weight, dtype=np.float64)
         return float(np.dot(w, value)), float(w.sum())

@@ -9,7 +9,7 @@ from catboost import Pool
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_target, check_weight
-from boostplugins.losses import FamilyLikelihood, Loss
+from boostplugins.losses import Loss
 
 # Integers up to here are exact in float32, CatBoost's type of labels.
 MAX_ROWS = 2**24
@@ -49,6 +49,8 @@ class ChainPool(Pool):
     def __init__(
         self, X: Any, y: ArrayLike, loss: Loss, sample_weight: ArrayLike | None = None, **options: Any
     ) -> None:
+        from boostplugins.catboost.turns import in_turns
+
         self.y_ = check_target(y)
         if len(self.y_) >= MAX_ROWS:
             raise ValueError(f"a chain's pool must have fewer than {MAX_ROWS} rows, got {len(self.y_)}")
@@ -57,7 +59,7 @@ class ChainPool(Pool):
         ready = loss.ready(self.y_, weight)
         self.X_ = X
         self.labels_ = unique_labels(self.y_)
-        if ready.n_outputs == 1 or isinstance(ready, FamilyLikelihood):  # parameters take turns
+        if ready.n_outputs == 1 or in_turns(ready):
             label = self.labels_
         else:
             rows = np.arange(len(self.y_), dtype=np.float32)

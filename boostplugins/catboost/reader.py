@@ -115,7 +115,7 @@ class CatBoostReader:
         """
         if len(self._start):
             return self._states_in_turn(X, np.asarray(ends) * len(self._start))
-        pool = X if isinstance(X, Pool) else self._pool(X)
+        pool = self.pool(X)
         out = np.empty((len(ends), pool.num_row(), self.n_outputs))
         step = int(np.gcd.reduce(ends))
         if step * _MOST_STAGES >= ends[-1]:  # one object walks the trees and keeps the rows quantised
@@ -143,7 +143,7 @@ class CatBoostReader:
         return [CatBoostReader(model, {"turn": turn}) for turn, model in enumerate(models)]
 
     def _states_in_turn(self, X: Any, trees: np.ndarray) -> np.ndarray:
-        pool = X if isinstance(X, Pool) else self._pool(X)
+        pool = self.pool(X)
         return np.concatenate([part.states(pool, trees) for part in self._parts], axis=2) + self._start
 
     def average(self, ends: np.ndarray) -> list[CatBoost]:
@@ -168,7 +168,21 @@ class CatBoostReader:
         scores = self.model.predict(pool, prediction_type="RawFormulaVal", ntree_start=start, ntree_end=end)
         return np.reshape(scores, (pool.num_row(), self.n_outputs))
 
-    def _pool(self, X: Any) -> Pool:
+    def pool(self, X: Any) -> Pool:
+        """Bring rows into the form that the booster takes.
+
+        Parameters
+        ----------
+        X : Pool or array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        Pool
+            Rows, with the model's categorical and text features.
+        """
+        if isinstance(X, Pool):
+            return X
         return Pool(
             X,
             cat_features=self.model.get_cat_feature_indices() or None,

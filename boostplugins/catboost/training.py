@@ -12,6 +12,7 @@ from catboost import CatBoost
 
 from boostplugins.catboost.chain import CyclicalSGLB
 from boostplugins.catboost.reader import CatBoostReader
+from boostplugins.catboost.turns import in_turns, trees_a_round
 from boostplugins.losses import Loss
 from boostplugins.masks import RowMask
 from boostplugins.schedules import GradientSchedule
@@ -106,16 +107,15 @@ def train(
     settings = chain.catboost_params(
         loss_function=chain,
         eval_metric=chain.metric(),
-        iterations=n_estimators,
+        iterations=n_estimators * trees_a_round(chain.loss),
         learning_rate=learning_rate,
         depth=depth,
         random_seed=random_state % 2**31,
         thread_count=-1 if n_jobs is None else n_jobs,
         allow_writing_files=False,
         verbose=verbose,
-        grow_policy="Depthwise",
-        min_data_in_leaf=min_samples_leaf,
-        metric_period=n_estimators if eval_set is None and not verbose else 1,
+        **_leaf_rule(min_samples_leaf, in_turns(chain.loss)),
+        metric_period=n_estimators * trees_a_round(chain.loss) if eval_set is None and not verbose else 1,
     )
     model = CatBoost(settings | booster_params)
     held_out = None if eval_set is None else chain.pool(*eval_set, **options)
@@ -123,6 +123,13 @@ def train(
         model, pool, callbacks=callbacks, eval_set=held_out, early_stopping_rounds=early_stopping_rounds
     )
     return model
+
+
+def _leaf_rule(min_samples_leaf: int, symmetric: bool) -> dict[str, Any]:
+    """Symmetric trees know no least leaf; depth-wise ones do, and leave no leaf empty."""
+    if symmetric and min_samples_leaf <= 1:
+        return {}
+    return {"grow_policy": "Depthwise", "min_data_in_leaf": min_samples_leaf}
 
 
 def reader(model: CatBoost) -> CatBoostReader:

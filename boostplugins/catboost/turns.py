@@ -21,8 +21,24 @@ from boostplugins.catboost.state import TrainingState
 from boostplugins.losses import FamilyLikelihood, Loss
 
 
-def turns_of(loss: Loss) -> int:
-    """Number of raw scores that take turns.
+def in_turns(loss: Loss) -> bool:
+    """Say whether the raw scores of a loss take turns.
+
+    Parameters
+    ----------
+    loss : Loss
+        Loss of a chain.
+
+    Returns
+    -------
+    bool
+        True for families, whose start stands outside of the trees, False for every other loss.
+    """
+    return isinstance(loss, FamilyLikelihood)
+
+
+def trees_a_round(loss: Loss) -> int:
+    """Number of trees that CatBoost grows in one iteration of a chain.
 
     Parameters
     ----------
@@ -32,9 +48,9 @@ def turns_of(loss: Loss) -> int:
     Returns
     -------
     int
-        K for a family of several parameters, 1 for every other loss.
+        One for each raw score where they take turns, else one.
     """
-    return loss.n_outputs if isinstance(loss, FamilyLikelihood) else 1
+    return loss.n_outputs if in_turns(loss) else 1
 
 
 def start_of(loss: Loss, pool: ChainPool | None) -> list[float]:
@@ -59,7 +75,7 @@ def start_of(loss: Loss, pool: ChainPool | None) -> list[float]:
     """
     if pool is None:
         raise ValueError(
-            f"a chain of the {loss.n_outputs} parameters of a family must be trained on loss.pool(X, y, ...)"
+            f"a chain of a family ({loss.n_outputs} parameters in turns) must be trained on loss.pool(X, y)"
         )
     return loss.start(pool.y_, np.asarray(pool.get_weight(), dtype=np.float64)).tolist()
 

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_option, check_target
 from boostplugins.calibration import Recalibrator
+from boostplugins.estimators import _distributional_chain as chains
 from boostplugins.estimators._frames import predict_frame
 from boostplugins.estimators._units import Units
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.families import Family, family_from_dict, get_family
-from boostplugins.families._steps import Steps
 from boostplugins.predictive import Predictive
 from boostplugins.uncertainty import Uncertainty
 
@@ -45,16 +45,17 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         return import_module(f"boostplugins.{self.booster}.distributional_training")
 
     def _theta(
-        self, family: Family, units: Units, steps: Any, model: Any, X: Any, offset: np.ndarray | None
+        self, family: Family, units: Units, scores: Any, model: Any, X: Any, offset: np.ndarray | None
     ) -> np.ndarray:
-        start, low, high = (steps.start, steps.low, steps.high) if isinstance(steps, Steps) else steps
+        """Parameters of one model, (n_samples, K), or of a chain's members, (n_samples, n_members, K)."""
+        start, low, high = scores
         if model is None:
             raw = np.tile(start, (len(X), 1))
         else:
             raw = model.raw(X, effective_n_jobs(self.n_jobs))
         moved = units.offset(family, offset)
         if moved is not None:
-            raw[:, 0] += moved
+            raw[..., 0] += moved.reshape(-1, *[1] * (raw.ndim - 2))
         return units.outward(family, family.theta(np.clip(raw, low, high)))
 
     def _inputs(self, X: Any, offset: ArrayLike | None) -> tuple[Any, np.ndarray | None]:
@@ -80,7 +81,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         Returns
         -------
         Predictive
-            Calibrated distributions; a mixture where there are several models.
+            Calibrated distributions; a mixture where there are several models, or a chain's members.
         """
         frame, offset = self._inputs(X, offset)
         models = self.models_ or [None]
@@ -88,7 +89,9 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
             self._theta(self.family_, self.units_, limits, model, frame, offset)
             for limits, model in zip(self._limits, models)
         ]
-        dist = Predictive(self.family_, theta[0] if len(theta) == 1 else np.stack(theta, axis=1))
+        if len(theta) > 1:  # members of all models
+            theta = [np.concatenate([part.reshape(len(part), -1, part.shape[-1]) for part in theta], axis=1)]
+        dist = Predictive(self.family_, theta[0])
         return dist if self.calibration_ is None else self.calibration_.apply(dist)
 
     def predict(self, X: Any, offset: ArrayLike | None = None) -> np.ndarray:
@@ -145,7 +148,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         return self.predict_dist(X, offset).uncertainty()
 
     def contributions(self, X: Any) -> np.ndarray:
-        """Share the raw scores among the features (SHAP values), averaged over the models.
+        """Share the raw scores among the features (SHAP values), averaged over models and members.
 
         Parameters
         ----------
@@ -156,7 +159,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_features + 1, n_params)
             Contributions to each parameter's raw score in units of the response, the base value
-            last; they sum to `predict_raw`.
+            last (with the mean of a chain's prior functions); they sum to `predict_raw`.
         """
         frame, _ = self._inputs(X, None)
         factor, shift = self.units_.raw_map(self.family_)
@@ -170,7 +173,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         return shares
 
     def predict_raw(self, X: Any) -> np.ndarray:
-        """Predict raw scores, averaged over the models, without limits and calibration.
+        """Predict raw scores, averaged over models and members, without limits and calibration.
 
         Parameters
         ----------
@@ -186,8 +189,32 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         factor, shift = self.units_.raw_map(self.family_)
         if not self.models_:
             return np.tile(factor * self._limits[0][0] + shift, (len(frame), 1))
-        raw = [model.raw(frame, effective_n_jobs(self.n_jobs)) for model in self.models_]
+        raw = [self._mean_raw(model, frame) for model in self.models_]
         return np.mean(raw, axis=0) * factor + shift
+
+    def _mean_raw(self, model: Any, frame: Any) -> np.ndarray:
+        raw = model.raw(frame, effective_n_jobs(self.n_jobs))
+        return raw if raw.ndim == 2 else raw.mean(axis=1)
+
+    def members(self, X: Any) -> np.ndarray:
+        """Read the parameters that every model, or every member of a chain, predicts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_members, n_params)
+            Parameters of the family in units of the response, before recalibration.
+        """
+        frame, _ = self._inputs(X, None)
+        theta = [
+            self._theta(self.family_, self.units_, limits, model, frame, None)
+            for limits, model in zip(self._limits, self.models_ or [None])
+        ]
+        return np.concatenate([part.reshape(len(part), -1, part.shape[-1]) for part in theta], axis=1)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -262,7 +289,8 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
                 model.feature_names_in_ = np.array(state["names"], dtype=object)
             model.models_ = []
             for part_state, count in state["models"]:
-                model.models_.append(model._trainer.restore(part_state, parts[:count]))
+                restore = chains.restore if "chain" in part_state else model._trainer.restore
+                model.models_.append(restore(part_state, parts[:count]))
                 parts = parts[count:]
             model.n_rounds_ = [part.rounds for part in model.models_]
         return model

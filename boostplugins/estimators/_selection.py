@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from boostplugins.families import Family, get_family
+from boostplugins.predictive import Predictive
 
-_COUNTS = ("poisson", "negative_binomial", "ZIP", "ZINBI")
+_COUNTS = ("poisson", "negative_binomial", "ZIP", "ZINBI", "normal", "student_t")
+_COUNTS_WITHOUT_ZERO = ("poisson", "negative_binomial", "gamma", "lognormal", "normal", "student_t")
 _UNIT = ("beta", "normal", "logistic")
 _WITH_ZEROS = ("tweedie", "ZAGA", "normal")
 _POSITIVE = ("gamma", "lognormal", "weibull", "inverse_gaussian", "normal", "student_t")
@@ -27,11 +29,11 @@ def candidates(y: np.ndarray) -> list[Family]:
     Returns
     -------
     list of Family
-        Families of counts for whole numbers >= 0, of proportions within (0, 1), of positive
-        responses, of responses >= 0 with zeros, or of real ones.
+        Families of counts, and continuous ones beside them, for whole numbers >= 0; families of
+        proportions within (0, 1), of positive responses, of responses >= 0 with zeros, or of real ones.
     """
-    if (y >= 0).all() and (np.floor(y) == y).all():
-        names: tuple[str, ...] = _COUNTS
+    if whole_numbers(y):
+        names: tuple[str, ...] = _COUNTS_WITHOUT_ZERO if (y > 0).all() else _COUNTS
     elif ((y > 0) & (y < 1)).all():
         names = _UNIT
     elif (y > 0).all():
@@ -41,6 +43,54 @@ def candidates(y: np.ndarray) -> list[Family]:
     else:
         names = _REAL
     return [get_family(name) for name in names]
+
+
+def whole_numbers(y: np.ndarray) -> bool:
+    """Say whether responses are whole numbers >= 0.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Responses.
+
+    Returns
+    -------
+    bool
+        True for counts and for what was rounded to them.
+    """
+    return bool((y >= 0).all() and (np.floor(y) == y).all())
+
+
+def comparable_log_score(dist: Predictive, y: np.ndarray, whole: bool) -> np.ndarray:
+    """Log score by which families of counts and continuous ones can be compared.
+
+    A density is no probability: of whole numbers a continuous family is asked for the probability of
+    all that is rounded to them, the interval of width one about the response.
+
+    Parameters
+    ----------
+    dist : Predictive
+        Predictions.
+    y : ndarray of shape (n_samples,)
+        Responses.
+    whole : bool
+        Whether all responses are whole numbers.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Log densities or log probabilities.
+    """
+    if dist.family.discrete or not whole:
+        return dist.log_pdf(y)
+    low, high = y - 0.5, y + 0.5
+    if dist.family.support.low == 0.0:
+        low = np.where(y <= 0.5, 0.0, low)
+    family, theta = dist.family, dist.theta
+    left, right = family.cdf(low, theta), family.sf(high, theta)
+    mass = np.where(left > 0.5, family.sf(low, theta) - right, family.cdf(high, theta) - left)
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(mass, 0.0))
 
 
 def folds(n: int, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_option, check_real
-from boostplugins.calibration import Recalibrator
-from boostplugins.estimators._distributional_fitted import FittedDistributional
+from boostplugins.estimators import _distributional_chain as chains
+from boostplugins.estimators import _holding_out
+from boostplugins.estimators._distributional_training import TrainedDistributional
 from boostplugins.estimators._frames import fit_frame, predict_frame
-from boostplugins.estimators._labels import nothing_to_split, seed_of
+from boostplugins.estimators._labels import seed_of
 from boostplugins.estimators._rows import Rows, check_rows, held_out, pick
-from boostplugins.estimators._selection import folds, select
 from boostplugins.estimators._units import Units
 from boostplugins.families import Family, get_family
-from boostplugins.families._steps import METRICS, Steps, step_exponent
-from boostplugins.predictive import Predictive
+from boostplugins.families._steps import METRICS, step_exponent
+from boostplugins.masks import RowMask
+from boostplugins.priors import RandomPrior
+from boostplugins.schedules import GradientSchedule
 
-_LOGGER = logging.getLogger(__name__)
 
-
-class DistributionalRegressor(FittedDistributional):
+class DistributionalRegressor(TrainedDistributional):
     """Regressor that boosts every parameter of the response's distribution.
 
     Responses are standardised inside as far as the family allows, so that predictions follow any
     change of units. Scales of location-scale families stay above 1e-4 of the best constant scale.
+
+    Likelihoods overfit long before means do, so that by default some rows are held out to say when to
+    stop and how wide intervals must be: below 5000 rows five models are trained with a fold held out
+    each, of more rows a fifth is held out once and training then repeated on all. With
+    ``n_folds=None, validation_fraction=None`` one model is trained on all rows for all rounds.
+
+    With `schedule`, `mask` or `temperature` the fit is a Langevin chain on the family's likelihood, whose
+    states at the cycles' ends are members of a virtual ensemble: `predict_dist` is their mixture and
+    their disagreement the knowledge uncertainty.
 
     Parameters
     ----------
@@ -53,21 +59,39 @@ class DistributionalRegressor(FittedDistributional):
         Least rows of a leaf; by default a twentieth of the rows, at most 20, with LightGBM, and no
         rule with CatBoost, whose symmetric trees know none (with one they grow depth-wise).
     l2 : float, optional
-        Ridge on leaf values, in units of Fisher information; 1 by default.
-    early_stopping_rounds : int, optional
-        Rounds without a better score of held-out rows before training stops.
-    validation_fraction : float, optional
-        Share of rows held out for early stopping and calibration.
-    n_folds : int, optional
+        Ridge on leaf values, in units of Fisher information: rows that would vote for no change. By
+        default 1 where held-out rows stop the training, 10 where nothing else holds it back.
+    early_stopping_rounds : int, None or "auto", default="auto"
+        Rounds without a better score of held-out rows before training stops; "auto" is 30 wherever
+        rows are held out.
+    validation_fraction : float, None or "auto", default="auto"
+        Share of rows held out for early stopping and calibration; "auto" is 0.2 of 5000 rows or more
+        where nothing else is asked for.
+    n_folds : int, None or "auto", default="auto"
         Train so many models, each with one fold held out for early stopping and calibration;
-        predictions are their mixture, and their disagreement is knowledge uncertainty.
+        predictions are their mixture, and their disagreement is knowledge uncertainty. "auto" is 5 of
+        40 to 5000 rows where nothing else is asked for.
     refit : bool, default=True
         Train again on all rows, for the best number of rounds, after `validation_fraction` has
         served; never with ``calibration="conformal"``, whose promise would be lost.
-    calibration : {"scale", "conformal"}, optional
-        Recalibration on the held-out rows, see `Recalibrator`.
+    calibration : {"auto", "scale", "conformal"} or None, default="auto"
+        Recalibration on the held-out rows, see `Recalibrator`; "auto" is "scale" for families with a
+        location whose rows the estimator itself held out.
     metric : {"nll", "crps"}, default="nll"
         Score that early stopping watches.
+    schedule : GradientSchedule, optional
+        Gradient schedule of a chain; by default, where `mask` or `temperature` ask for one,
+        `CosineCycle` of ten cycles.
+    mask : RowMask, optional
+        Rows that a chain sees while it explores; `NoMask` by default.
+    temperature : float, optional
+        Inverse temperature of a chain, 1 by default: the posterior. Larger is colder.
+    shrink : float, optional
+        Shrinkage of a chain towards its start, in units of one row's information for every row; by
+        default worth 400 rows, at most 0.5.
+    prior : RandomPrior, "auto" or None, default="auto"
+        Random functions of a chain's cycles, see `RandomPrior`; "auto" is `RandomPrior()` for families
+        with a location and cycles.
     cat_features : sequence of int or str, optional
         Categorical columns besides those whose type says so.
     n_jobs : int, optional
@@ -126,12 +150,17 @@ class DistributionalRegressor(FittedDistributional):
         depth: int = 3,
         min_samples_leaf: int | None = None,
         l2: float | None = None,
-        early_stopping_rounds: int | None = None,
-        validation_fraction: float | None = None,
-        n_folds: int | None = None,
+        early_stopping_rounds: int | str | None = "auto",
+        validation_fraction: float | str | None = "auto",
+        n_folds: int | str | None = "auto",
         refit: bool = True,
-        calibration: str | None = None,
+        calibration: str | None = "auto",
         metric: str = "nll",
+        schedule: GradientSchedule | None = None,
+        mask: RowMask | None = None,
+        temperature: float | None = None,
+        shrink: float | None = None,
+        prior: RandomPrior | str | None = "auto",
         cat_features: Sequence[Any] | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -152,6 +181,11 @@ class DistributionalRegressor(FittedDistributional):
         self.refit = refit
         self.calibration = calibration
         self.metric = metric
+        self.schedule = schedule
+        self.mask = mask
+        self.temperature = temperature
+        self.shrink = shrink
+        self.prior = prior
         self.cat_features = cat_features
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -196,6 +230,11 @@ class DistributionalRegressor(FittedDistributional):
             This estimator.
         """
         self._check_settings(eval_set is not None)
+        if self._sampling and (offset is not None or eval_set is not None):
+            raise ValueError(
+                "offset and eval_set must be None with schedule, mask or temperature: a chain knows neither; "
+                "give exposure as a feature, or train without a chain"
+            )
         if not isinstance(self.family, str) or self.family != "auto":
             get_family(self.family)
         frame, self.categorical_features_ = fit_frame(self, X, self.cat_features)
@@ -209,7 +248,8 @@ class DistributionalRegressor(FittedDistributional):
             if part is not None:
                 self.family_.check_support(part[1], name)
         self.units_ = Units.of(self.family_, rows[1], rows[2])
-        self._train_all(rows, held, seed)
+        holding = _holding_out.resolve(self, len(rows[1]), held is not None, self.family_, self._sampling)
+        self._train_all(rows, held, holding, seed)
         return self
 
     def _check_settings(self, has_eval_set: bool) -> None:
@@ -224,20 +264,8 @@ class DistributionalRegressor(FittedDistributional):
         if self.l2 is not None:
             check_real("l2", self.l2, 0.0)
         check_option("metric", self.metric, tuple(METRICS))
-        if self.validation_fraction is not None:
-            check_real("validation_fraction", self.validation_fraction, 0.0, 1.0, closed="neither")
-        if self.n_folds is not None:
-            check_integer("n_folds", self.n_folds, 2, "use None for a single model")
-            if has_eval_set or self.validation_fraction is not None:
-                raise ValueError("n_folds holds rows out itself; pass no eval_set and no validation_fraction")
-        holds_out = has_eval_set or self.n_folds is not None or self.validation_fraction is not None
-        if self.early_stopping_rounds is not None:
-            check_integer("early_stopping_rounds", self.early_stopping_rounds, 1)
-        for name in ("early_stopping_rounds", "calibration"):
-            if getattr(self, name) is not None and not holds_out:
-                raise ValueError(f"{name} needs held-out rows; pass validation_fraction, n_folds or eval_set")
-        if self.calibration is not None:
-            check_option("calibration", self.calibration, ("scale", "conformal"))
+        _holding_out.check(self, has_eval_set)
+        self._sampling = chains.check(self)
 
     def _held(self, eval_set: tuple[Any, ...] | list[tuple[Any, ...]] | None) -> Rows | None:
         if eval_set is None:
@@ -245,139 +273,3 @@ class DistributionalRegressor(FittedDistributional):
         X, y, weight, offset = held_out(eval_set, 4)
         frame = predict_frame(self, X, self.categorical_features_)
         return check_rows(frame, y, weight, offset, "y of eval_set")
-
-    def _choose_family(self, rows: Rows, seed: int) -> Family:
-        self.selection_: dict[str, float] = {}
-        if not (isinstance(self.family, str) and self.family == "auto"):
-            return get_family(self.family).ready(rows[1])
-
-        def held_out(family: Family, used: np.ndarray, held: np.ndarray) -> np.ndarray:
-            train, test = pick(rows, used), pick(rows, held)
-            units = Units.of(family, train[1], train[2])
-            quick = self._settings(len(used), seed) | {
-                "rounds": min(self.n_estimators, 100),
-                "learning_rate": max(self.learning_rate, 0.1),
-                "patience": None,
-                "verbose": 0,
-            }
-            steps, model = self._train_one(family, units, train, None, quick)
-            theta = self._theta(family, units, steps, model, test[0], test[3])
-            return Predictive(family, theta).log_pdf(test[1])
-
-        family, self.selection_ = select(rows[1], rows[2], seed, held_out)
-        listed = ", ".join(f"{name} {score:.4f}" for name, score in self.selection_.items())
-        _LOGGER.info("family %r has the best cross-validated log score of: %s", family, listed)
-        return family
-
-    def _settings(self, n: int, seed: int) -> dict[str, Any]:
-        default = 1 if self.booster == "catboost" else max(1, min(20, n // 20))
-        return {
-            "rounds": self.n_estimators,
-            "patience": self.early_stopping_rounds,
-            "metric": self.metric,
-            "learning_rate": float(self.learning_rate),
-            "depth": self.depth,
-            "min_samples_leaf": default if self.min_samples_leaf is None else self.min_samples_leaf,
-            "l2": self.l2,
-            "seed": seed,
-            "n_jobs": effective_n_jobs(self.n_jobs),
-            "verbose": int(self.verbose),
-            "more": dict(self.booster_params or {}),
-        }
-
-    def _train_one(
-        self, family: Family, units: Units, rows: Rows, held: Rows | None, settings: dict[str, Any]
-    ) -> tuple[Steps, Any]:
-        X, y, weight, offset = rows
-        step = ("natural" if family.locations else "fisher") if self.step is None else self.step
-        steps = Steps(family, units.inward(y), weight, units.offset(family, offset), step_exponent(step))
-        if nothing_to_split(X):
-            return steps, None
-        watched = None
-        if held is not None:
-            watched = (held[0], units.inward(held[1]), held[2], units.offset(family, held[3]))
-        model = self._trainer.train(
-            steps, X, categorical=self.categorical_features_, eval_set=watched, settings=settings
-        )
-        return steps, model
-
-    def _train_all(self, rows: Rows, held: Rows | None, seed: int) -> None:
-        family, units, n = self.family_, self.units_, len(rows[1])
-        settings = self._settings(n, seed)
-        if self.n_folds is not None and n < self.n_folds:
-            raise ValueError(f"n_folds must be at most the number of rows, got {self.n_folds} and {n}")
-        if self.n_folds is not None:
-            plan: list[tuple[Rows, Rows | None]] = [
-                (pick(rows, used), pick(rows, out)) for used, out in folds(n, self.n_folds, seed)
-            ]
-        elif held is None and self.validation_fraction is not None and n > 1:
-            parts = folds(n, max(round(1.0 / self.validation_fraction), 2), seed)
-            if self.validation_fraction > 0.5:
-                raise ValueError(f"validation_fraction must be at most 0.5, got {self.validation_fraction}")
-            used, out = next(parts)
-            plan = [(pick(rows, used), pick(rows, out))]
-        else:
-            plan = [(rows, held)]
-        trained = [self._train_one(family, units, train, out, settings) for train, out in plan]
-        self.models_ = [model for _, model in trained if model is not None]
-        self._limits = [(steps.start, steps.low, steps.high) for steps, _ in trained]
-        self.history_ = [
-            [units.score(family, self.metric, value) for value in model.history] for model in self.models_
-        ]
-        self.calibration_ = self._calibrate(trained, [out for _, out in plan])
-        again = self.refit and self.calibration != "conformal" and plan[0][0] is not rows
-        if again and self.n_folds is None and self.models_:
-            rounds = self.models_[0].rounds
-            steps, model = self._train_one(
-                family, units, rows, None, settings | {"rounds": max(rounds, 1), "patience": None}
-            )
-            self.models_ = [model]
-            self._limits = [(steps.start, steps.low, steps.high)]
-        self.n_rounds_ = [model.rounds for model in self.models_]
-        factor, shift = units.raw_map(family)
-        self.start_ = factor * self._limits[0][0] + shift
-        if not self.models_:
-            warnings.warn(
-                "no feature varies over the training rows: the model is the family's best constant",
-                UserWarning,
-                stacklevel=3,
-            )
-
-    def _calibrate(self, trained: list[tuple[Steps, Any]], held: list[Rows | None]) -> Recalibrator | None:
-        if self.calibration is None:
-            return None
-        theta, y, weight = [], [], []
-        for (steps, model), out in zip(trained, held):
-            if out is None:
-                continue
-            theta.append(self._theta(self.family_, self.units_, steps, model, out[0], out[3]))
-            y.append(out[1])
-            weight.append(np.ones(len(out[1])) if out[2] is None else out[2])
-        dist = Predictive(self.family_, np.concatenate(theta))
-        made = Recalibrator(self.calibration).fit(np.concatenate(y), dist, np.concatenate(weight))
-        if self.n_folds is not None and self.calibration == "scale" and self.family_.locations:
-            made.factor_ = self._factor_of_mixture(made.factor_, trained, held)
-        return made
-
-    def _factor_of_mixture(
-        self, factor: float, trained: list[tuple[Steps, Any]], held: list[Rows | None]
-    ) -> float:
-        """Turn the factor that calibrates single members into the one for their mixture.
-
-        Let V be the variance of the member means. The mixture's mean errs by V less than a member's
-        (squared), and the mixture holds V already: 2 V / sigma^2 are counted too often.
-        """
-        shares = []
-        for out in held:
-            assert out is not None
-            theta = np.stack(
-                [
-                    self._theta(self.family_, self.units_, steps, model, out[0], out[3])
-                    for steps, model in trained
-                ],
-                axis=1,
-            )
-            means, data = self.family_.mean(theta), self.family_.var(theta).mean(axis=1)
-            shares.append(np.minimum(means.var(axis=1) / data, 0.5 * factor**2))
-        square = factor**2 - 2.0 * float(np.mean(np.concatenate(shares)))
-        return float(np.sqrt(max(square, 0.25 * factor**2)))

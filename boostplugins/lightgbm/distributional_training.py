@@ -9,6 +9,7 @@ import numpy as np
 
 from boostplugins.families._steps import METRICS, Steps
 from boostplugins.lightgbm.distributional import _LAMBDA, _LEAST_CURVATURE
+from boostplugins.lightgbm.explaining import gains
 
 
 class Trained:
@@ -87,16 +88,7 @@ class Trained:
         ndarray of shape (K, n_features)
             Gains.
         """
-        turns = len(self.start)
-        gains = np.zeros((turns, self.booster.num_feature()))
-        table = self.booster.trees_to_dataframe()
-        splits = table[table["split_gain"].notna()]
-        names = {name: i for i, name in enumerate(self.booster.feature_name())}
-        feature = splits["split_feature"].map(names).to_numpy(dtype=np.intp)
-        np.add.at(
-            gains, (splits["tree_index"].to_numpy() % turns, feature), splits["split_gain"].to_numpy(float)
-        )
-        return gains
+        return gains(self.booster, len(self.start))
 
     def dump(self) -> tuple[dict[str, Any], list[bytes]]:
         """Give state and text model.

@@ -71,9 +71,42 @@ class LightGBMReader:
             last += 1
         return last
 
-    def _scale(self, end: int) -> float:
+    def scale(self, end: int) -> float:
+        """Give the factor between the model's trees and a state.
+
+        Parameters
+        ----------
+        end : int
+            Iterations done.
+
+        Returns
+        -------
+        float
+            Later shrinkage, divided out.
+        """
         rate = float(self.description.get("shrink", 0.0)) * float(self.description.get("learning_rate", 0.0))
         return math.exp(math.log1p(-rate) * (end - int(self.description.get("iterations", end))))
+
+    @cached_property
+    def kept_start(self) -> np.ndarray:
+        """Start value that shrinkage does not touch, which stands in the first trees as it is."""
+        kept = self.description.get("start", 0.0) if self.description.get("shrink_to") == "start" else 0.0
+        return np.asarray(kept, dtype=np.float64)
+
+    def trees_before(self, end: int) -> int:
+        """Count the rounds of trees that a state holds.
+
+        Parameters
+        ----------
+        end : int
+            Iterations done.
+
+        Returns
+        -------
+        int
+            Rounds; fewer than `end` where iterations found nothing to split.
+        """
+        return int(np.searchsorted(self._iterations_of_trees, end))
 
     def states(self, X: Any, ends: np.ndarray) -> np.ndarray:
         """Read raw scores after given numbers of iterations, in one pass over the trees.
@@ -95,30 +128,37 @@ class LightGBMReader:
         ValueError
             For rows whose features are not those of the model.
         """
-        rows = self._rows(X)
+        rows = self.rows(X)
         n = rows.shape[0]
         total, previous = np.zeros((n, self.n_outputs)), 0
         out = np.empty((n, len(ends), self.n_outputs))
-        # A start that shrinkage does not touch stands in the first trees as it is.
-        kept: Any = (
-            self.description.get("start", 0.0) if self.description.get("shrink_to") == "start" else 0.0
-        )
-        kept = np.asarray(kept, dtype=np.float64)
         threads = find(self.booster.params, "num_threads")
         options = {"num_threads": threads} if threads else {}
         for member, end in enumerate(np.asarray(ends).tolist()):
-            trees = int(np.searchsorted(self._iterations_of_trees, end))
+            trees = self.trees_before(end)
             if trees > previous and n:
                 part = self.booster.predict(
                     rows, start_iteration=previous, num_iteration=trees - previous, raw_score=True, **options
                 )
                 total += np.reshape(part, total.shape)
                 previous = trees
-            scale = self._scale(end)
-            out[:, member] = scale * total + (1.0 - scale) * kept
+            scale = self.scale(end)
+            out[:, member] = scale * total + (1.0 - scale) * self.kept_start
         return out
 
-    def _rows(self, X: Any) -> Any:
+    def rows(self, X: Any) -> Any:
+        """Check rows and bring them into the form that the booster takes.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray, sparse matrix or DataFrame
+            Rows for ``booster.predict``.
+        """
         rows: Any
         if isinstance(X, pd.DataFrame):
             rows = self._frame(X)

@@ -16,7 +16,7 @@ from boostplugins.uncertainty import Uncertainty
 # Range of raw scores about the best constant's: scales from e^-7 to 10 times that of the responses,
 # other parameters on log and logit scales by factors of e^10.
 _BELOW, _ABOVE, _ELSEWHERE = 7.0, 2.3, 10.0
-_ANYWHERE = 1e300  # of locations: no limit that a description could not hold
+_FAR = 1e6  # of locations, in units of the responses' noise: only to keep numbers finite
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,15 @@ class FamilyLikelihood(Loss):
         if self.limits is not None:
             return self if family == self.family else replace(self, family=family)
         limits = []
-        for k, (link, start) in enumerate(zip(family.links, family.init(y, weight))):
+        best = family.init(np.asarray(y, dtype=np.float64), weight)
+        noise = replace(self, family=family).noise_scale(best[None, :])[0]
+        for k, (link, start) in enumerate(zip(family.links, best)):
             below, above = (_BELOW, _ABOVE) if k in family.scales and family.locations else (_ELSEWHERE,) * 2
             if k in family.locations:
-                below = above = _ANYWHERE
-            limits.append((max(float(link.low), start - below), min(float(link.high), start + above)))
+                below = above = _FAR * noise[k]
+            limits.append(
+                (max(float(link.low), float(start - below)), min(float(link.high), float(start + above)))
+            )
         return replace(self, family=family, limits=tuple(limits))
 
     def start(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:

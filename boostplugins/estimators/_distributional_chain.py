@@ -1,0 +1,303 @@
+"""Chains of a family behind the same interface as boosted models: members in place of one prediction."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from boostplugins._validation import check_real
+from boostplugins.families import Family, Support
+from boostplugins.losses import FamilyLikelihood
+from boostplugins.masks import NoMask
+from boostplugins.priors import RandomPrior
+from boostplugins.schedules import Constant, CosineCycle
+from boostplugins.virtual_ensemble import VirtualEnsemble
+
+# Pseudo-rows that the shrinkage is worth, its limit for small sets, and the most that it may take away
+# over a chain (what LightGBM's smallest leaf values still hold).
+_PRIOR_ROWS, _MOST_SHRINK, _MOST_DECAY = 400, 0.5, 40.0
+_STRUCTURE_NOISE = 0.1
+_LEAF, _LEAVES_AT_LEAST = 30, 10
+_LARGEST_STEP = 2.0  # directions have curvature 1: larger steps run away
+
+
+class Chain:
+    """A trained chain, its members and what they say.
+
+    Parameters
+    ----------
+    booster : {"lightgbm", "catboost"}
+        Who grew the trees.
+    model : Booster or CatBoost
+        Trained model.
+    """
+
+    history: tuple[float, ...] = ()
+
+    def __init__(self, booster: str, model: Any) -> None:
+        self.booster, self.model = booster, model
+        self._read()
+
+    def _read(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # said once, by `fit`
+            self._reader = _training(self.booster).reader(self.model)
+            self.ensemble = VirtualEnsemble(self._reader)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"booster": self.booster, "model": self.model}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    @property
+    def rounds(self) -> int:
+        """Iterations of the chain."""
+        return self._reader.n_iterations
+
+    def raw(self, X: Any, n_jobs: int) -> np.ndarray:
+        """Predict the members' raw scores.
+
+        Parameters
+        ----------
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+            Rows.
+        n_jobs : int
+            Threads; those of the training are used.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_members, K)
+            Raw scores.
+        """
+        return self.ensemble.members(X)
+
+    def contributions(self, X: Any, n_jobs: int) -> np.ndarray:
+        """Share the members' mean raw scores among the features (SHAP values).
+
+        Parameters
+        ----------
+        X : ndarray or DataFrame of shape (n_samples, n_features)
+            Rows.
+        n_jobs : int
+            Threads; those of the training are used.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features + 1, K)
+            Contributions; the last is the base value and the mean of the prior functions.
+        """
+        shares = _explaining(self.booster).contributions(self._reader, X, self.ensemble.ends)
+        shares[:, -1] += self.ensemble.prior_values(X, shares.shape[2]).mean(axis=1)
+        return shares
+
+    def importances(self) -> np.ndarray:
+        """Importance of each feature for each parameter.
+
+        Returns
+        -------
+        ndarray of shape (K, n_features)
+            The booster's own.
+        """
+        return _explaining(self.booster).importances(self._reader, self.ensemble.ends)
+
+    def dump(self) -> tuple[dict[str, Any], list[bytes]]:
+        """Give state and model.
+
+        Returns
+        -------
+        tuple of dict and list of bytes
+            JSON-ready state; the booster's own format.
+        """
+        return {"chain": self.booster}, [_training(self.booster).dump(self.model)]
+
+
+def restore(state: dict[str, Any], parts: list[bytes]) -> Chain:
+    """Rebuild a chain from what `Chain.dump` gave.
+
+    Parameters
+    ----------
+    state : dict
+        State.
+    parts : list of bytes
+        Model.
+
+    Returns
+    -------
+    Chain
+        An equal chain.
+    """
+    return Chain(state["chain"], _training(state["chain"]).restore(parts[0]))
+
+
+def check(estimator: Any) -> bool:
+    """Check the settings of a chain.
+
+    Parameters
+    ----------
+    estimator : DistributionalRegressor
+        Estimator with ``schedule``, ``mask``, ``temperature``, ``shrink`` and ``prior``.
+
+    Returns
+    -------
+    bool
+        Whether a chain is asked for: any of the first three is given.
+
+    Raises
+    ------
+    ValueError
+        For values out of range, and settings that a chain does not know.
+    """
+    asked = [name for name in ("schedule", "mask", "temperature") if getattr(estimator, name) is not None]
+    if not asked:
+        for name in ("shrink", "prior"):
+            if getattr(estimator, name) not in (None, "auto"):
+                raise ValueError(f"{name} belongs to a chain; pass schedule, mask or temperature too")
+        return False
+    if estimator.temperature is not None:
+        check_real(
+            "temperature",
+            estimator.temperature,
+            0.0,
+            closed="neither",
+            remedy="1 samples the posterior, larger is colder; pass none for no noise",
+        )
+    if estimator.shrink is not None:
+        check_real("shrink", estimator.shrink, 0.0)
+    if isinstance(estimator.prior, str) and estimator.prior != "auto":
+        raise ValueError(f"prior must be 'auto', None or a RandomPrior, got {estimator.prior!r}")
+    if estimator.early_stopping_rounds not in (None, "auto"):
+        raise ValueError("early_stopping_rounds must be None with a chain, which is read at its cycles' ends")
+    for name in ("step", "l2"):
+        if getattr(estimator, name) is not None:
+            raise ValueError(f"{name} must be None with {asked[0]}: the chain settles steps and shrinkage")
+    return True
+
+
+def train(
+    estimator: Any,
+    family: Family,
+    X: Any,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    seed: int,
+) -> tuple[FamilyLikelihood, Chain]:
+    """Train a chain.
+
+    Parameters
+    ----------
+    estimator : DistributionalRegressor
+        Settings.
+    family : Family
+        Distribution.
+    X : ndarray or DataFrame of shape (n_samples, n_features)
+        Features.
+    y : ndarray of shape (n_samples,)
+        Standardised responses.
+    weight : ndarray of shape (n_samples,) or None
+        Weights.
+    seed : int
+        Seed of the noise.
+
+    Returns
+    -------
+    tuple of FamilyLikelihood and Chain
+        Loss without open settings, and the chain.
+    """
+    n, rounds, step = len(y), estimator.n_estimators, float(estimator.learning_rate)
+    y = _as_labels(y, family.support)
+    loss = FamilyLikelihood(family).ready(y, weight)
+    schedule = estimator.schedule
+    if schedule is None:
+        schedule = CosineCycle(length=max(rounds // 10, 1))
+    largest = max(schedule.scale(t) for t in range(min(rounds, getattr(schedule, "length", 1))))
+    if step * largest >= _LARGEST_STEP:
+        raise ValueError(
+            f"learning_rate times the schedule's largest scale must be < 2, got {step:g} * {largest:g}; take "
+            "a smaller learning_rate or max_scale"
+        )
+    shrink = estimator.shrink
+    if shrink is None:
+        shrink = min(_PRIOR_ROWS / n, _MOST_SHRINK, _MOST_DECAY / (step * rounds))
+    model = _training(estimator.booster).train(
+        loss=loss,
+        schedule=schedule,
+        mask=NoMask() if estimator.mask is None else estimator.mask,
+        temperature=1.0 if estimator.temperature is None else float(estimator.temperature),
+        shrink=shrink,
+        shrink_to="start",
+        noise="objective",
+        structure_noise=_STRUCTURE_NOISE,
+        prior=_prior(estimator, loss, X, y, weight, schedule),
+        random_state=seed,
+        X=X,
+        y=y,
+        sample_weight=weight,
+        categorical=estimator.categorical_features_,
+        eval_set=None,
+        n_estimators=rounds,
+        learning_rate=step,
+        depth=estimator.depth,
+        min_samples_leaf=_least_leaf(estimator, n),
+        early_stopping_rounds=None,
+        n_jobs=1 if estimator.n_jobs is None else estimator.n_jobs,
+        verbose=bool(estimator.verbose),
+        callbacks=(),
+        booster_params=dict(estimator.booster_params or {}),
+    )
+    return loss, Chain(estimator.booster, model)
+
+
+def _least_leaf(estimator: Any, n: int) -> int:
+    given = estimator.min_samples_leaf
+    if given is None and estimator.booster == "catboost":
+        return 1  # symmetric trees, which know no least leaf
+    return max(1, min(_LEAF if given is None else given, n // _LEAVES_AT_LEAST))
+
+
+def _prior(
+    estimator: Any, loss: FamilyLikelihood, X: Any, y: np.ndarray, weight: np.ndarray | None, schedule: Any
+) -> Any:
+    prior, categorical = estimator.prior, estimator.categorical_features_
+    numbers = [i for i in range(X.shape[1]) if i not in categorical]
+    if isinstance(prior, str):  # one function alone would be shared by all members
+        silent = not numbers or not loss.family.locations or isinstance(schedule, Constant)
+        prior = None if silent else RandomPrior()
+    if prior is None:
+        return None
+    if not loss.family.locations:
+        raise ValueError(
+            f"prior must be None for family {loss.family.name}: prior functions are for locations, on a log "
+            "scale they would grow without limit"
+        )
+    if not numbers:
+        raise ValueError("prior must be None where all features are categories, got a prior function")
+    units = loss.prior_units(y, weight)
+    # Noise, not the spread of all responses.
+    noise = import_module(f"boostplugins.{estimator.booster}.noise_variance")
+    units[list(loss.family.locations)] = np.sqrt(noise.of_rows(X, y, weight, categorical))
+    fitted = prior.fit(X, columns=numbers) if categorical else prior.fit(X)
+    return fitted.in_units(units)
+
+
+def _as_labels(y: np.ndarray, support: Support) -> np.ndarray:
+    """Keep responses within the support where a booster rounds them to float32."""
+    short = y.astype(np.float32)
+    outside = ~support.contains(short)
+    if not outside.any():
+        return y
+    low, high = np.float32(support.low), np.float32(support.high)
+    low = low if support.closed_low else np.nextafter(low, np.float32(np.inf))
+    high = high if support.closed_high else np.nextafter(high, np.float32(-np.inf))
+    return np.where(outside, np.clip(short, low, high).astype(np.float64), y)
+
+
+def _training(booster: str) -> Any:
+    return import_module(f"boostplugins.{booster}.training")
+
+
+def _explaining(booster: str) -> Any:
+    return import_module(f"boostplugins.{booster}.explaining")

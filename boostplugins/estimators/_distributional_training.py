@@ -1,0 +1,215 @@
+"""Training side of DistributionalRegressor: choice of the family, models, recalibration."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from boostplugins.calibration import Recalibrator
+from boostplugins.estimators import _distributional_chain as chains
+from boostplugins.estimators._distributional_fitted import FittedDistributional
+from boostplugins.estimators._holding_out import HoldingOut
+from boostplugins.estimators._labels import nothing_to_split
+from boostplugins.estimators._rows import Rows, pick
+from boostplugins.estimators._selection import comparable_log_score, folds, select, whole_numbers
+from boostplugins.estimators._units import Units
+from boostplugins.families import Family, get_family
+from boostplugins.families._steps import Steps, limits, step_exponent
+from boostplugins.predictive import Predictive
+
+_LOGGER = logging.getLogger(__name__)
+# Ridge in units of Fisher information: held-out rows say when to stop, without them it is the one brake.
+_L2_STOPPED, _L2_ALONE = 1.0, 10.0
+
+
+# Start, least and greatest raw scores of a model.
+RawRange = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class TrainedDistributional(FittedDistributional):
+    """What `DistributionalRegressor` does between checked rows and fitted models."""
+
+    n_estimators: int
+    learning_rate: float
+    depth: int
+    min_samples_leaf: int | None
+    l2: float | None
+    step: str | float | None
+    refit: bool
+    metric: str
+    verbose: int
+    booster_params: dict[str, Any] | None
+    n_rounds_: list[int]
+    start_: np.ndarray
+    _sampling: bool
+
+    def _choose_family(self, rows: Rows, seed: int) -> Family:
+        self.selection_: dict[str, float] = {}
+        if not (isinstance(self.family, str) and self.family == "auto"):
+            return get_family(self.family).ready(rows[1])
+
+        whole = whole_numbers(rows[1])
+
+        def held_out(family: Family, used: np.ndarray, held: np.ndarray) -> np.ndarray:
+            train, test = pick(rows, used), pick(rows, held)
+            units = Units.of(family, train[1], train[2])
+            quick = self._settings(len(used), seed, None) | {
+                "rounds": min(self.n_estimators, 100),
+                "learning_rate": max(self.learning_rate, 0.1),
+                "verbose": 0,
+            }
+            scores, model = self._boost(family, units, train, None, quick)
+            theta = self._theta(family, units, scores, model, test[0], test[3])
+            return comparable_log_score(Predictive(family, theta), test[1], whole)
+
+        family, self.selection_ = select(rows[1], rows[2], seed, held_out)
+        listed = ", ".join(f"{name} {score:.4f}" for name, score in self.selection_.items())
+        _LOGGER.info("family %r has the best cross-validated log score of: %s", family, listed)
+        return family
+
+    def _settings(self, n: int, seed: int, patience: int | None) -> dict[str, Any]:
+        l2 = self.l2
+        if l2 is None:
+            l2 = _L2_ALONE if patience is None else _L2_STOPPED
+        default = 1 if self.booster == "catboost" else max(1, min(20, n // 20))
+        return {
+            "rounds": self.n_estimators,
+            "patience": patience,
+            "metric": self.metric,
+            "learning_rate": float(self.learning_rate),
+            "depth": self.depth,
+            "min_samples_leaf": default if self.min_samples_leaf is None else self.min_samples_leaf,
+            "l2": l2,
+            "seed": seed,
+            "n_jobs": effective_n_jobs(self.n_jobs),
+            "verbose": int(self.verbose),
+            "more": dict(self.booster_params or {}),
+        }
+
+    def _train_one(
+        self, family: Family, units: Units, rows: Rows, held: Rows | None, settings: dict[str, Any]
+    ) -> tuple[RawRange, Any]:
+        if self._sampling:
+            return self._sample(family, units, rows, settings["seed"])
+        return self._boost(family, units, rows, held, settings)
+
+    def _boost(
+        self, family: Family, units: Units, rows: Rows, held: Rows | None, settings: dict[str, Any]
+    ) -> tuple[RawRange, Any]:
+        X, y, weight, offset = rows
+        step = ("natural" if family.locations else "fisher") if self.step is None else self.step
+        steps = Steps(family, units.inward(y), weight, units.offset(family, offset), step_exponent(step))
+        scores = (steps.start, steps.low, steps.high)
+        if nothing_to_split(X):
+            return scores, None
+        watched = None
+        if held is not None:
+            watched = (held[0], units.inward(held[1]), held[2], units.offset(family, held[3]))
+        model = self._trainer.train(
+            steps, X, categorical=self.categorical_features_, eval_set=watched, settings=settings
+        )
+        return scores, model
+
+    def _sample(self, family: Family, units: Units, rows: Rows, seed: int) -> tuple[RawRange, Any]:
+        """Train a chain; where nothing can be learnt, as without one, there is the best constant."""
+        X, y, weight, _ = rows
+        inward = units.inward(y)
+        if nothing_to_split(X) or (y == y[0]).all():
+            start = family.init(inward, weight)
+            return (start, *limits(family, start)), None
+        loss, chain = chains.train(self, family, X, inward, weight, seed)
+        low, high = np.array(loss.limits).T
+        return (loss.start(inward, weight), low, high), chain
+
+    def _plan(
+        self, rows: Rows, held: Rows | None, holding: HoldingOut, seed: int
+    ) -> list[tuple[Rows, Rows | None]]:
+        """Rows to train on and rows held out, a pair for each model."""
+        n, fraction = len(rows[1]), holding.validation_fraction
+        if holding.n_folds is not None and n < holding.n_folds:
+            raise ValueError(f"n_folds must be at most the number of rows, got {holding.n_folds} and {n}")
+        if holding.n_folds is not None:
+            return [(pick(rows, used), pick(rows, out)) for used, out in folds(n, holding.n_folds, seed)]
+        if held is None and fraction is not None and n > 1:
+            if fraction > 0.5:
+                raise ValueError(f"validation_fraction must be at most 0.5, got {fraction}")
+            used, out = next(folds(n, max(round(1.0 / fraction), 2), seed))
+            return [(pick(rows, used), pick(rows, out))]
+        return [(rows, held)]
+
+    def _train_all(self, rows: Rows, held: Rows | None, holding: HoldingOut, seed: int) -> None:
+        family, units = self.family_, self.units_
+        settings = self._settings(len(rows[1]), seed, holding.patience)
+        plan = self._plan(rows, held, holding, seed)
+        trained = [
+            self._train_one(
+                family, units, train, out, settings | {"seed": seed + (k if self._sampling else 0)}
+            )
+            for k, (train, out) in enumerate(plan)
+        ]
+        self.calibration_ = self._calibrate(holding, trained, [out for _, out in plan])
+        again = self.refit and holding.calibration != "conformal" and plan[0][0] is not rows
+        histories = [model.history for _, model in trained if model is not None]
+        if again and holding.n_folds is None and trained[0][1] is not None:
+            rounds = max(trained[0][1].rounds, 1)
+            trained = [
+                self._train_one(family, units, rows, None, settings | {"rounds": rounds, "patience": None})
+            ]
+        self.models_ = [model for _, model in trained if model is not None]
+        self._limits = [scores for scores, _ in trained]
+        self.history_ = [[units.score(family, self.metric, value) for value in told] for told in histories]
+        self.n_rounds_ = [model.rounds for model in self.models_]
+        factor, shift = units.raw_map(family)
+        self.start_ = factor * self._limits[0][0] + shift
+        if not self.models_:
+            warnings.warn(
+                "no feature varies over the training rows: the model is the family's best constant",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _calibrate(
+        self, holding: HoldingOut, trained: list[tuple[RawRange, Any]], held: list[Rows | None]
+    ) -> Recalibrator | None:
+        if holding.calibration is None:
+            return None
+        theta, y, weight = [], [], []
+        for (scores, model), out in zip(trained, held):
+            if out is None:
+                continue
+            theta.append(self._theta(self.family_, self.units_, scores, model, out[0], out[3]))
+            y.append(out[1])
+            weight.append(np.ones(len(out[1])) if out[2] is None else out[2])
+        dist = Predictive(self.family_, np.concatenate(theta))
+        made = Recalibrator(holding.calibration).fit(np.concatenate(y), dist, np.concatenate(weight))
+        single = holding.n_folds is not None and not dist.is_mixture
+        if single and holding.calibration == "scale" and self.family_.locations:
+            made.factor_ = self._factor_of_mixture(made.factor_, trained, held)
+        return made
+
+    def _factor_of_mixture(
+        self, factor: float, trained: list[tuple[RawRange, Any]], held: list[Rows | None]
+    ) -> float:
+        """Turn the factor that calibrates single members into the one for their mixture.
+
+        Let V be the variance of the member means. The mixture's mean errs by V less than a member's
+        (squared), and the mixture holds V already: 2 V / sigma^2 are counted too often.
+        """
+        shares = []
+        for out in held:
+            assert out is not None
+            theta = np.stack(
+                [
+                    self._theta(self.family_, self.units_, scores, model, out[0], out[3])
+                    for scores, model in trained
+                ],
+                axis=1,
+            )
+            means, data = self.family_.mean(theta), self.family_.var(theta).mean(axis=1)
+            shares.append(np.minimum(means.var(axis=1) / data, 0.5 * factor**2))
+        square = factor**2 - 2.0 * float(np.mean(np.concatenate(shares)))
+        return float(np.sqrt(max(square, 0.25 * factor**2)))

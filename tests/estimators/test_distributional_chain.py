@@ -1,0 +1,150 @@
+"""DistributionalRegressor as a chain: knowledge uncertainty for every family."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from boostplugins import BernoulliMask, Constant, CosineCycle, DistributionalRegressor, RandomPrior
+from tests.estimators.distributional_data import both, quick, response, spread_data
+
+FAMILIES = ["normal", "student_t", "gamma", "beta", "poisson", "ZIP", "bernoulli"]
+AWAY = np.array([8.0, 0.0, 0.0])
+
+
+def chain(family="normal", **settings):
+    """A short chain of five members."""
+    return quick(family, **({"n_estimators": 50, "schedule": CosineCycle(length=10)} | settings))
+
+
+@both
+@pytest.mark.parametrize("name", FAMILIES)
+def test_members_make_the_mixture_and_the_uncertainty(name, booster):
+    X, y = spread_data(120)[0], response(name, 120)
+    model = chain(name, booster=booster, mask=BernoulliMask(keep=0.6)).fit(X, y)
+    members = model.members(X[:30])
+    assert members.shape == (30, 5, model.family_.n_params)
+    dist = model.predict_dist(X[:30])
+    np.testing.assert_array_equal(dist.theta, members)
+    means = model.family_.mean(members)
+    np.testing.assert_allclose(model.predict(X[:30]), means.mean(axis=1))
+    u = model.predict_uncertainty(X[:30])
+    assert (u.knowledge > 0).all()
+    np.testing.assert_allclose(u.knowledge + u.data, u.total)
+    if not model.family_.classification:
+        np.testing.assert_allclose(u.knowledge, means.var(axis=1), rtol=1e-9)
+        np.testing.assert_allclose(u.data, model.family_.var(members).mean(axis=1), rtol=1e-9)
+
+
+@both
+@pytest.mark.parametrize("name", ["normal", "gamma"])
+def test_a_chain_follows_units_and_can_be_explained_saved_and_repeated(name, booster, tmp_path):
+    X, y = spread_data(150)
+    y = y if name == "normal" else np.exp(y)
+    model = chain(name, booster=booster).fit(X, y)
+    shares = model.contributions(X[:20])
+    np.testing.assert_allclose(shares.sum(axis=1), model.predict_raw(X[:20]), atol=1e-6)
+    np.testing.assert_allclose(model.feature_importances_.sum(axis=1), 1.0)
+    members = model.members(X)
+    model.save(tmp_path / "chain")
+    for other in (
+        DistributionalRegressor.load(tmp_path / "chain"),
+        pickle.loads(pickle.dumps(model)),
+        chain(name, booster=booster).fit(X, y),
+    ):
+        np.testing.assert_array_equal(other.members(X), members)
+        assert other.n_rounds_ == [50]
+    assert not np.array_equal(chain(name, booster=booster, random_state=1).fit(X, y).members(X), members)
+    scale, shift = 1e6, 3e8 if name == "normal" else 0.0
+    moved = chain(name, booster=booster).fit(X, scale * y + shift).members(X)
+    np.testing.assert_allclose((moved[..., 0] - shift) / scale, members[..., 0], rtol=1e-4, atol=1e-4)
+
+
+@both
+def test_knowledge_grows_away_from_the_data_through_prior_functions(booster):
+    X, y = spread_data(300)
+    model = chain(booster=booster, n_estimators=100).fit(X, y)
+    near, far = model.predict_uncertainty(X), model.predict_uncertainty(X + AWAY)
+    assert far.knowledge.mean() > 20 * near.knowledge.mean()
+    shares = model.contributions(X[:20])
+    np.testing.assert_allclose(shares.sum(axis=1), model.predict_raw(X[:20]), atol=1e-6)
+    silent = chain(booster=booster, n_estimators=100, prior=None).fit(X, y)
+    assert silent.predict_uncertainty(X + AWAY).knowledge.mean() < far.knowledge.mean() / 20
+
+
+@both
+def test_hot_chains_disagree_more_than_cold_ones(booster):
+    X, y = spread_data(200)
+    knowledge = [
+        chain(booster=booster, temperature=tau, prior=None).fit(X, y).predict_uncertainty(X).knowledge.mean()
+        for tau in (0.2, 1.0, 20.0)
+    ]
+    assert knowledge[0] > knowledge[1] > knowledge[2]
+
+
+@both
+def test_folds_and_calibration_of_chains(booster):
+    X, y = spread_data(200)
+    model = chain(booster=booster, n_folds=2, calibration="scale").fit(X, y)
+    assert model.members(X).shape == (200, 10, 2)
+    assert model.calibration_.factor_ > 0
+    with pytest.warns(UserWarning, match="rough"):
+        chain(booster=booster, validation_fraction=0.1, calibration="conformal").fit(X, y)
+
+
+@both
+def test_categories_weights_and_nothing_to_learn(booster):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(size=200), "kind": rng.choice(["a", "b", "c"], 200)})
+    y = frame["kind"].map({"a": 0.0, "b": 3.0, "c": -3.0}) + 0.1 * rng.normal(size=200)
+    model = chain(booster=booster, n_estimators=100).fit(frame, y, sample_weight=rng.uniform(0.5, 2, 200))
+    assert np.corrcoef(model.predict(frame), y)[0, 1] > 0.9
+    with pytest.warns(UserWarning, match="best constant"):
+        constant = chain(booster=booster).fit(frame, np.full(200, 3.0))
+    np.testing.assert_allclose(constant.predict(frame), 3.0)
+    assert constant.members(frame).shape == (200, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"schedule": CosineCycle(length=5), "l2": 1.0}, "l2 must be None with schedule"),
+        ({"temperature": 1.0, "step": "fisher"}, "step must be None with temperature"),
+        ({"temperature": np.inf}, "temperature must be a finite number"),
+        ({"temperature": 0.0}, "temperature must be a finite number"),
+        ({"shrink": 0.1}, "shrink belongs to a chain"),
+        ({"prior": RandomPrior()}, "prior belongs to a chain"),
+        ({"temperature": 1.0, "prior": "none"}, "prior must be 'auto', None or a RandomPrior"),
+        ({"temperature": 1.0, "validation_fraction": 0.2, "early_stopping_rounds": 5}, "read at its cycles"),
+        ({"temperature": 1.0, "learning_rate": 0.5}, "learning_rate times the schedule's largest scale"),
+        (
+            {"temperature": 1.0, "family": "gamma", "prior": RandomPrior()},
+            "prior must be None for family gamma",
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(settings, match):
+    X, y = spread_data(50)
+    with pytest.raises(ValueError, match=match):
+        quick(**settings).fit(X, np.exp(y))
+
+
+def test_offsets_are_refused_by_a_chain():
+    X = spread_data(50)[0]
+    with pytest.raises(ValueError, match="offset and eval_set must be None with schedule"):
+        quick("poisson", schedule=Constant()).fit(X, np.ones(50), offset=np.zeros(50))
+
+
+@both
+def test_contributions_that_do_not_sum_are_refused(booster):
+    """CatBoost's values do not sum for depth-wise trees; a wrong answer must not pass."""
+    X, y = spread_data(300)
+    model = quick(booster=booster, min_samples_leaf=20).fit(X, y)
+    if booster == "catboost":
+        with pytest.raises(ValueError, match="contributions must sum to the prediction"):
+            model.contributions(X)
+    else:
+        np.testing.assert_allclose(model.contributions(X).sum(axis=1), model.predict_raw(X), atol=1e-9)
