@@ -245,6 +245,29 @@ class PairRegressor(NetworkRegressor):
             A Normal a row, or with ``calibration="shape"`` a `NormalMixture`; an equally weighted
             mixture of these if there are several members.
         """
+        table, theta = self._normals(X)
+        family: Family = Normal()
+        if any(pair.correction.shape is not None for member in self.members_ for pair in member.pairs):
+            family, theta = NormalMixture(GROUPS), self._shaped(table, theta)
+        return Predictive(family, theta[:, 0] if len(self.members_) == 1 else theta)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the mean of the response.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Means over the members, which no calibration moves.
+        """
+        return self._normals(X)[1][..., 0].mean(axis=1)
+
+    def _normals(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """What the trees see, and mean and standard deviation of each row and member."""
         table, inputs = self._read(X)
         theta = np.empty((len(table), len(self.members_), 2))
         with one_blas_thread():
@@ -254,10 +277,7 @@ class PairRegressor(NetworkRegressor):
                 theta[:, number, 1] = self._unit * np.sqrt(variance)
         # Variances of a tiny target in tiny units may underflow.
         theta[..., 1] = np.maximum(theta[..., 1], np.finfo(np.float64).tiny)
-        family: Family = Normal()
-        if any(pair.correction.shape is not None for member in self.members_ for pair in member.pairs):
-            family, theta = NormalMixture(GROUPS), self._shaped(table, theta)
-        return Predictive(family, theta[:, 0] if len(self.members_) == 1 else theta)
+        return table, theta
 
     def _shaped(self, table: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """Turn Normals into mixtures of the shapes of the members' errors."""

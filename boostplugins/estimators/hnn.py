@@ -26,11 +26,11 @@ class HNNRegressor(PairRegressor):
     beta : float, default=0.0
         0: errors of the mean weigh 1 / variance, the likelihood; 1: all weigh the same; between the
         two, a variance to the power ``beta - 1`` (beta-NLL).
-    calibration : {None, "scale", "coverage", "shape"}, default=None
-        Correction by held-out rows (20 at least). "scale" and "coverage" multiply variances: for
-        the best likelihood, or the best calibrated percentiles. "shape" puts the distribution of
-        standardised errors, skewed or heavy-tailed as they are, in the place of the Normal: a
-        mixture of 20 Normals with the same mean.
+    calibration : {"shape", "scale", "coverage", None}, default="shape"
+        Correction by held-out rows (20 at least), the mean kept. "shape" puts the distribution of
+        standardised errors, skewed or heavy-tailed as they are, in the place of the Normal: a mixture
+        of 20 Normals. "scale" and "coverage" stay with the Normal and multiply its variance: for the
+        best likelihood, or the best calibrated percentiles. None is the plain network.
     variance_floor : float, default=1e-8
         Least variance, in units of the target's variance.
     max_epochs : int, default=1000
@@ -94,7 +94,7 @@ class HNNRegressor(PairRegressor):
         hidden: Sequence[int] | None = None,
         rounds: int = 2,
         beta: float = 0.0,
-        calibration: str | None = None,
+        calibration: str | None = "shape",
         variance_floor: float = 1e-8,
         max_epochs: int = 1000,
         batch_size: int = 64,

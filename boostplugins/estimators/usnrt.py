@@ -45,11 +45,12 @@ class USNRTRegressor(PairRegressor):
     beta : float, default=0.0
         0: errors of the mean weigh 1 / variance, the likelihood; 1: all weigh the same; between the
         two, a variance to the power ``beta - 1`` (beta-NLL).
-    calibration : {None, "scale", "coverage", "shape"}, default=None
-        Corrects each leaf by its held-out rows (20 at least). "scale" and "coverage" multiply its
-        variances: for the best likelihood, or the best calibrated percentiles. "shape" puts the
+    calibration : {"shape", "scale", "coverage", None}, default="shape"
+        Corrects each leaf by its held-out rows (20 at least), its mean kept. "shape" puts the
         distribution of its standardised errors, skewed or heavy-tailed as they are, in the place of
-        the Normal: a mixture of 20 Normals with the same mean.
+        the Normal: a mixture of 20 Normals. "scale" and "coverage" stay with the Normal and multiply
+        its variance: for the best likelihood, or the best calibrated percentiles. None is the paper's
+        tree.
     variance_floor : float, default=1e-8
         Least variance, in units of the target's variance.
     max_epochs : int, default=1000
@@ -124,7 +125,7 @@ class USNRTRegressor(PairRegressor):
         min_samples_leaf: int | None = None,
         rounds: int = 2,
         beta: float = 0.0,
-        calibration: str | None = None,
+        calibration: str | None = "shape",
         variance_floor: float = 1e-8,
         max_epochs: int = 1000,
         batch_size: int = 64,
