@@ -1,410 +1,367 @@
 """The USNRT paper's protocol on those of its data sets that are at hand, beside its published rows.
 
-80/20 splits; 20 % of the training rows held out; Adam at 0.01 with batches of 64; ECE, TCE, sharpness,
-RMSE and NLL times 100, in units of the target's standard deviation. Departures are printed.
+``python benchmarks/usnrt_table.py --sets naval --methods networks --seeds 0 1`` runs what is missing from
+``results/usnrt_table.json``; ``--table`` writes ``results/usnrt_table.txt`` from it. One thread, CPU
+seconds.
 
-Run: ``OMP_NUM_THREADS=1 python benchmarks/usnrt_table.py [seeds] [set ...]``, CPU seconds; then
-``python benchmarks/usnrt_table.py summary file ...`` counts over what such runs printed.
+80/20 splits; 20 % of the training rows held out; Adam at 0.01 with batches of 64, at most 1000 epochs;
+ECE, TCE, sharpness, RMSE and NLL times 100, in units of the target's standard deviation. One training
+serves all calibrations of the same networks: each is found from what the fit held out.
 """
 
 from __future__ import annotations
 
+import argparse
+import fcntl
+import json
 import platform
-import sys
 import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from threadpoolctl import threadpool_limits
+from usnrt_report import table
+from usnrt_tasks import TASKS, categories, load_task
 
-from boostplugins import Predictive
-from boostplugins.datasets import load_staged
+from boostplugins import DistributionalRegressor, HBARTRegressor, Predictive
+from boostplugins.estimators._networks import PairRegressor
 from boostplugins.estimators.hnn import HNNRegressor
 from boostplugins.estimators.mc_dropout import MCDropoutRegressor
 from boostplugins.estimators.usnrt import USNRTRegressor
 from boostplugins.metrics import ece, nll, sharpness, tce
 from boostplugins.usnrt import pair
-from boostplugins.usnrt.calibration import variance_factor
+from boostplugins.usnrt.calibration import CALIBRATIONS, Correction, correct
 from boostplugins.usnrt.encoding import TableEncoder
+
+RESULTS = Path(__file__).resolve().parent / "results"
+STORE = RESULTS / "usnrt_table.json"
+MEMBERS = 5
+HBART_ROWS = 2000
+EXACT = 1e-4  # errors below this, in units of the target's standard deviation, count as none
+CACHE: Path | None = None  # folder of trained networks
+Rows = dict[str, dict[str, float]]
+Held = tuple[np.ndarray, np.ndarray]  # residuals and variances that a pair of networks held out
 
 
 @dataclass(frozen=True)
-class Task:
-    """A data set and what was published on it.
+class Split:
+    """One split of one data set."""
 
-    ``published``: ECE, TCE, sharpness of (HNN, extra trees, random forest, USNRT), then RMSE and NLL
-    of (deep ensemble, USNRT ensemble), all times 100.
+    name: str
+    X: pd.DataFrame
+    y: np.ndarray
+    rows: np.ndarray
+    test: np.ndarray
+    seed: int
+    units: tuple[int, int, int]  # hidden units: 8 d, 4 d, 2 d, as far as the cap allows
+
+    @classmethod
+    def load(cls, name: str, seed: int) -> Split:
+        X, y = load_task(name)
+        order = np.random.default_rng(seed).permutation(len(y))
+        cut = int(0.8 * len(y))
+        most = TASKS[name].units
+        units = tuple(min(factor * X.shape[1], most * factor // 8) for factor in (8, 4, 2))
+        return cls(name, X, y, order[:cut], order[cut:], seed, units)
+
+    def score(self, dist: Predictive, begin: float, **more: float) -> dict[str, float]:
+        """The scores, times 100, in units of the target's standard deviation over the training rows."""
+        y, unit = self.y[self.test], self.y[self.rows].std()
+        found = {
+            "ece": ece(y, dist),
+            "tce": tce(y, dist),
+            "sharpness": sharpness(dist[:2000]) / unit,  # of mixtures it takes long
+            "rmse": np.sqrt(np.mean((y - dist.mean()) ** 2)) / unit,
+            "nll": nll(y, dist) - np.log(unit),
+            "crps": float(np.mean(dist.crps(y))) / unit,
+        }
+        found = {key: 100.0 * float(value) for key, value in found.items()}
+        return found | {"seconds": time.process_time() - begin} | more
+
+
+@contextmanager
+def recorded() -> Iterator[list[Held]]:
+    """Keep what every pair of a fit holds out: its residuals and variances, in the order of training."""
+    held: list[Held] = []
+
+    def keep(kind: str | None, residual: np.ndarray, variance: np.ndarray) -> Correction:
+        held.append((residual, variance))
+        return Correction()
+
+    pair.correct = keep
+    try:
+        yield held
+    finally:
+        pair.correct = correct
+
+
+def calibrated(model: PairRegressor, held: list[Held], kind: str | None) -> None:
+    """Give a fitted model's pairs the correction of a kind of calibration."""
+    rest = iter(held)
+    model.members_ = [
+        replace(
+            member, pairs=tuple(replace(each, correction=correct(kind, *next(rest))) for each in member.pairs)
+        )
+        for member in model.members_
+    ]
+
+
+def held_scores(held: list[Held], kind: str | None) -> dict[str, float]:
+    """ECE and NLL of a kind of calibration on the held-out rows alone: found on half of each leaf's rows,
+    scored on the other half, both ways. What the default is chosen by.
     """
-
-    drop: tuple[str, ...]
-    same: bool
-    published: tuple[tuple[float, ...], ...]
-    note: str
-    most_rows: int | None = None
-    members: int = 1
-
-
-TASKS = {
-    "naval": Task(
-        (),
-        True,
-        (
-            (5.91, 15.80, 11.49, 2.14),
-            (2.39, 24.47, 20.50, 1.57),
-            (3.56, 37.06, 24.36, 8.56),
-            (3.53, 9.61),
-            (-239.25, -183.49),
-        ),
-        "Conditional: 16 features, two of them constant; the paper counts 15, and 11,933 of our 11,934 rows",
-        members=5,
-    ),
-    "appliances": Task(
-        ("nsm", "weekday"),
-        True,
-        (
-            (8.68, 14.68, 13.87, 5.59),
-            (11.24, 19.25, 18.76, 6.33),
-            (64.03, 75.59, 72.23, 54.51),
-            (80.33, 79.19),
-            (64.49, 41.06),
-        ),
-        "Appliances: 27 features as in the paper (derived nsm and weekday left out)",
-    ),
-    "election": Task(
-        ("territoryName", "Party", "TimeElapsed"),
-        True,
-        (
-            (13.79, 23.11, 22.90, 2.34),
-            (14.96, 24.11, 23.71, 2.55),
-            (2.01, 1.81, 1.74, 2.84),
-            (6.75, 6.05),
-            (-598.80, -525.96),
-        ),
-        "Real-time: 23 features, no categories as in the paper (which three it left out is a guess)",
-    ),
-    "steel": Task(
-        ("month",),
-        True,
-        (
-            (3.44, 8.87, 11.53, 2.49),
-            (3.36, 20.14, 20.71, 3.64),
-            (1.26, 6.82, 4.09, 1.83),
-            (2.52, 3.24),
-            (-415.01, -378.31),
-        ),
-        "Industry: 9 features, 3 categorical as in the paper (derived month left out)",
-    ),
-    "beijing_pm25": Task(
-        ("month", "day", "hour"),
-        True,
-        (
-            (3.73, 7.28, 6.04, 3.33),
-            (4.29, 11.77, 8.86, 2.23),
-            (64.78, 74.93, 67.41, 62.19),
-            (73.06, 72.50),
-            (73.48, 69.60),
-        ),
-        "Beijing: 8 features, 2 categorical as in the paper (year as a category: a guess)",
-    ),
-    "protein": Task(
-        (),
-        True,
-        (
-            (3.07, 5.51, 6.03, 2.72),
-            (2.47, 10.09, 10.87, 2.56),
-            (60.58, 79.79, 67.73, 60.45),
-            (62.98, 63.72),
-            (81.60, 76.76),
-        ),
-        "Physicochemical: the same rows and features",
-        members=3,
-    ),
-    "metro_traffic": Task(
-        ("year", "month", "weekday", "hour", "weather_description"),
-        True,
-        (
-            (3.74, 3.45, 3.51, 3.67),
-            (7.59, 6.62, 6.89, 7.29),
-            (96.61, 95.94, 95.04, 95.50),
-            (96.76, 96.26),
-            (137.47, 136.80),
-        ),
-        "Traffic: 6 features, 2 categorical as in the paper (which ones is a guess)",
-    ),
-    "tetouan_power": Task(
-        ("month", "weekday", "hour", "minute"),
-        True,
-        (
-            (2.26, 2.53, 2.09, 2.04),
-            (2.52, 7.06, 6.66, 2.29),
-            (70.93, 79.00, 69.37, 70.32),
-            (80.19, 79.67),
-            (91.85, 89.82),
-        ),
-        "Power: 5 features as in the paper (derived times left out)",
-    ),
-    "facebook_v1_noderived": Task(
-        (),
-        False,
-        (
-            (9.81, 14.33, 12.23, 7.80),
-            (12.53, 18.78, 15.29, 9.29),
-            (27.96, 21.96, 18.03, 17.46),
-            (75.76, 69.00),
-            (-150.55, -179.14),
-        ),
-        "Facebook1: 27 of its 52 features: NOT the same data; 15,000 rows drawn",
-        most_rows=15_000,
-    ),
-    "blog_feedback": Task(
-        (),
-        False,
-        (
-            (15.43, 17.79, 17.02, 12.40),
-            (19.12, 21.46, 20.63, 14.21),
-            (56.60, 27.46, 24.81, 35.62),
-            (95.53, 76.58),
-            (-69.01, -126.42),
-        ),
-        "Blog: 60,021 rows and 280 features against 52,397 and 276: NOT the same data; 10,000 rows drawn",
-        most_rows=10_000,
-    ),
-    "online_news_part": Task(
-        (),
-        False,
-        ((np.nan,) * 4,) * 3 + ((np.nan,) * 2,) * 2,
-        "news shares, 9,874 rows: NOT in the paper (its Online has 68,784 rows and 18 features: another set)",
-    ),
-}
-MOST_UNITS = 240  # cap of a hidden layer, so that 280 features stay affordable
+    probability, density = [], []
+    for residual, variance in held:
+        order = np.random.default_rng(0).permutation(len(residual))
+        halves = order[::2], order[1::2]
+        for fit, check in (halves, halves[::-1]):
+            found = correct(kind, residual[fit], variance[fit])
+            sd = np.sqrt(variance[check] * found.factor)[:, None]
+            mean, width = np.array([[0.0], [1.0]]) if found.shape is None else found.shape
+            theta = np.stack([sd * mean, np.maximum(sd * width, 1e-150)], axis=2)
+            dist = Predictive("normal", theta)
+            probability.append(dist.cdf(residual[check]))
+            density.append(dist.log_pdf(residual[check]))
+    levels = np.arange(1, 100) / 100.0
+    below = np.searchsorted(np.sort(np.concatenate(probability)), levels) / sum(map(len, probability))
+    error = np.abs(below - levels).mean()
+    return {"held_ece": 100.0 * float(error), "held_nll": -100.0 * float(np.concatenate(density).mean())}
 
 
-def score(y, dist, unit):
-    """The five numbers, times 100, in units of the target's standard deviation; mixtures have two."""
-    rmse = np.sqrt(np.mean((y - dist.mean()) ** 2)) / unit
-    likelihood = nll(y, dist) - np.log(unit)
-    first = [np.nan] * 3 if dist.is_mixture else [ece(y, dist), tce(y, dist), sharpness(dist) / unit]
-    return 100 * np.array([*first, rmse, likelihood])
+def trained(split: Split, name: str, model: PairRegressor) -> tuple[PairRegressor, list[Held], float]:
+    """Train, or read what an earlier run trained and `--cache` kept; what was held out; CPU seconds."""
+    stem = f"{split.name}_{split.seed}_{name}_{model.n_members}".replace(" ", "_")
+    path = None if CACHE is None else CACHE / f"{stem}.npz"
+    if path is not None and path.exists():
+        with np.load(path.with_suffix(".held.npz")) as file:
+            cuts = np.cumsum(file["sizes"])[:-1]
+            held = list(zip(np.split(file["residual"], cuts), np.split(file["variance"], cuts)))
+            return type(model).load(path), held, float(file["seconds"])
+    begin = time.process_time()
+    with recorded() as held:
+        model.fit(split.X.iloc[split.rows], split.y[split.rows])
+    seconds = time.process_time() - begin
+    if path is not None:
+        model.save(path)
+        residual, variance = (np.concatenate(parts) for parts in zip(*held))
+        sizes = [len(part[0]) for part in held]
+        arrays = {"residual": residual, "variance": variance, "sizes": sizes, "seconds": seconds}
+        np.savez(path.with_suffix(".held.npz"), **arrays)
+    return model, held, seconds
 
 
-def forest_dist(forest, inputs):
-    """Normals with the law of total variance over trees: leaf means and leaf variances."""
-    mean, second = 0.0, 0.0
+def network_rows(split: Split, name: str, model: PairRegressor) -> Rows:
+    """Train once; score every calibration of the networks, alone and, if several, together."""
+    model, held, seconds = trained(split, name, model)
+    begin, members = time.process_time(), len(model.members_)
+    found = {}
+    for kind in CALIBRATIONS:
+        calibrated(model, held, kind)
+        dist = model.predict_dist(split.X.iloc[split.test])
+        label = name if kind is None else f"{name} + {kind}"
+        label = label if members == 1 else f"{label} x{members}"
+        wrong = np.abs(dist.mean() - split.y[split.test])
+        more = {
+            "leaves": np.mean([len(member.pairs) for member in model.members_]),
+            "exact": 100.0 * np.mean(wrong < EXACT * split.y[split.rows].std()),
+        }
+        found[label] = split.score(dist, begin, **more) | held_scores(held, kind) | {"seconds": seconds}
+    return found
+
+
+def usnrt(split: Split, members: int = 1, **params: Any) -> USNRTRegressor:
+    """Our tree with the paper's sizes, as far as the cap allows."""
+    return USNRTRegressor(
+        members,
+        split_hidden=split.units[:2],
+        leaf_hidden=split.units[1:],
+        calibration="scale",  # any: it is recorded, not applied
+        random_state=split.seed,
+        **params,
+    )
+
+
+def hnn(split: Split, members: int = 1) -> HNNRegressor:
+    """The paper's first baseline."""
+    return HNNRegressor(members, hidden=split.units[:2], calibration="scale", random_state=split.seed)
+
+
+def networks(split: Split) -> Rows:
+    """The tree and the plain pair of networks."""
+    return network_rows(split, "USNRT", usnrt(split)) | network_rows(split, "HNN", hnn(split))
+
+
+def paper_test(split: Split) -> Rows:
+    """The tree grown by the paper's rule."""
+    return network_rows(split, "USNRT, paper's test", usnrt(split, split_test="levene"))
+
+
+def ensembles(split: Split) -> Rows:
+    """Five trees, and five pairs of networks: a deep ensemble."""
+    return network_rows(split, "USNRT", usnrt(split, MEMBERS)) | network_rows(
+        split, "HNN", hnn(split, MEMBERS)
+    )
+
+
+def dropout(split: Split) -> Rows:
+    """Monte Carlo dropout, smaller than the paper's [8d, 16d, 4d] and with fewer dropped units."""
+    begin = time.process_time()
+    model = MCDropoutRegressor(
+        50, hidden=split.units[:2], dropout=0.2, max_epochs=60, patience=10, random_state=split.seed
+    ).fit(split.X.iloc[split.rows], split.y[split.rows])
+    return {"MC dropout": split.score(model.predict_dist(split.X.iloc[split.test]), begin)}
+
+
+def forest_dist(forest: Any, inputs: np.ndarray) -> Predictive:
+    """Normals by the law of total variance over trees: leaf means and leaf variances."""
+    mean, second = np.zeros(len(inputs)), np.zeros(len(inputs))
     for tree in forest.estimators_:
         leaf = tree.apply(inputs)
         value = tree.tree_.value[leaf, 0, 0]
-        mean = mean + value / len(forest.estimators_)
-        second = second + (tree.tree_.impurity[leaf] + value**2) / len(forest.estimators_)
+        mean += value / len(forest.estimators_)
+        second += (tree.tree_.impurity[leaf] + value**2) / len(forest.estimators_)
     return Predictive("normal", np.stack([mean, np.sqrt(np.maximum(second - mean**2, 1e-16))], axis=1))
 
 
-def forests(X, y, rows, test, seed):
-    """Extra trees and random forest: depth by validation likelihood, 50 trees, 0.7 of the features."""
-    encoder = TableEncoder.fit(X.iloc[rows].astype(object), categories(X)) if categories(X) else None
-    if encoder is None:
-        encoder = TableEncoder.fit(X.iloc[rows].to_numpy(np.float64), [])
-        inputs = encoder.inputs(encoder.table(X.to_numpy(np.float64)), np.float32)
-    else:
-        inputs = encoder.inputs(encoder.table(X.astype(object)), np.float32)
-    held_out = rows[: len(rows) // 5]
+def forests(split: Split) -> Rows:
+    """Extra trees and random forest: depth 6 or 12 by held-out likelihood, 50 trees, 0.7 of the features."""
+    categorical = categories(split.X)
+    X = split.X.astype(object) if categorical else split.X.to_numpy(np.float64)
+    encoder = TableEncoder.fit(X.iloc[split.rows] if categorical else X[split.rows], categorical)
+    inputs = encoder.inputs(encoder.table(X), np.float32)
+    check, fit = split.rows[: len(split.rows) // 5], split.rows[len(split.rows) // 5 :]
+    found = {}
     for name, kind in (("ExTra", ExtraTreesRegressor), ("RF", RandomForestRegressor)):
         begin = time.process_time()
         tried = []
         for depth in (6, 12):
-            forest = kind(50, max_depth=depth, max_features=0.7, random_state=seed)
-            forest.fit(inputs[rows[len(rows) // 5 :]], y[rows[len(rows) // 5 :]])
-            tried.append((nll(y[held_out], forest_dist(forest, inputs[held_out])), depth, forest))
-        yield name, forest_dist(min(tried, key=lambda found: found[0])[2], inputs[test]), begin
+            forest = kind(50, max_depth=depth, max_features=0.7, random_state=split.seed)
+            forest.fit(inputs[fit], split.y[fit])
+            tried.append((nll(split.y[check], forest_dist(forest, inputs[check])), depth, forest))
+        best = min(tried, key=lambda found: found[0])[2]
+        found[name] = split.score(forest_dist(best, inputs[split.test]), begin)
+    return found
 
 
-def categories(X):
-    """Numbers of the categorical columns."""
-    return [j for j, kind in enumerate(X.dtypes) if str(kind) == "category"]
+def boosted(split: Split, booster: str) -> Rows:
+    """Our boosted Normal: early stopping and one factor of the spread from a fifth of the rows."""
+    begin = time.process_time()
+    model = DistributionalRegressor(
+        "normal",
+        booster=booster,
+        n_estimators=400 if booster == "lightgbm" else 200,
+        learning_rate=0.1,
+        depth=5,
+        early_stopping_rounds=30,
+        validation_fraction=0.2,
+        refit=False,
+        calibration="scale",
+        n_jobs=1,
+        random_state=split.seed,
+    ).fit(split.X.iloc[split.rows], split.y[split.rows])
+    return {f"boosted Normal, {booster}": split.score(model.predict_dist(split.X.iloc[split.test]), begin)}
 
 
-def recalibrated(model, factors):
-    """The same networks with other factors of the variances; factors in the order of training."""
-    factors = iter(factors)
-    model.members_ = [
-        replace(member, pairs=tuple(replace(each, scale=next(factors)) for each in member.pairs))
-        for member in model.members_
-    ]
-    return model
+def lightgbm(split: Split) -> Rows:
+    """Our distributional boosting on LightGBM."""
+    return boosted(split, "lightgbm")
 
 
-class Factors:
-    """Records, during one fit, what each calibration would have found, so that one fit serves three."""
-
-    def __init__(self):
-        self.found = []
-
-    def __call__(self, kind, residual, variance):
-        kinds = (None, "scale", "coverage")
-        self.found.append({each: variance_factor(each, residual, variance) for each in kinds})
-        return 1.0
-
-    def __enter__(self):
-        self.before, pair.variance_factor = pair.variance_factor, self
-        return self
-
-    def __exit__(self, *_):
-        pair.variance_factor = self.before
+def catboost(split: Split) -> Rows:
+    """Our distributional boosting on CatBoost."""
+    return boosted(split, "catboost")
 
 
-def run_split(task, X, y, seed):
-    """All methods on one split: yields name, five numbers, CPU seconds, leaves."""
-    order = np.random.default_rng(seed).permutation(len(y))
-    cut = int(0.8 * len(y))
-    rows, test = order[:cut], order[cut:]
-    d = X.shape[1]
-    unit = y[rows].std()
-    units = [min(factor * d, MOST_UNITS // 8 * factor) for factor in (8, 4, 2)]
-    members = task.members if seed == 0 else 1
-    common = {"random_state": seed, "calibration": "coverage"}
-    models = {
-        "USNRT": USNRTRegressor(members, split_hidden=units[:2], leaf_hidden=units[1:], **common),
-        "USNRT paper's test": USNRTRegressor(
-            split_test="levene", split_hidden=units[:2], leaf_hidden=units[1:], **common
-        ),
-        "HNN": HNNRegressor(members, hidden=units[:2], **common),
-    }
-    regions = {}
-    for name, model in models.items():
-        begin = time.process_time()
-        with Factors() as factors:
-            model.fit(X.iloc[rows], y[rows])
-        seconds = time.process_time() - begin
-        whole = model.members_
-        if name.startswith("USNRT"):
-            regions[name] = model.export_text()
-        for kind in (None, "scale", "coverage"):
-            label = name if kind is None else f"{name} + {kind}"
-            recalibrated(model, [found[kind] for found in factors.found])
-            whole = model.members_
-            model.members_ = whole[:1]
-            yield (
-                label,
-                score(y[test], model.predict_dist(X.iloc[test]), unit),
-                seconds / len(whole),
-                len(whole[0].pairs),
-            )
-            model.members_ = whole
-            if len(whole) > 1:
-                label = f"{label} x{len(whole)}"
-                yield (
-                    label,
-                    score(y[test], model.predict_dist(X.iloc[test]), unit),
-                    seconds,
-                    len(whole[0].pairs),
-                )
-    if seed == 0:
-        begin = time.process_time()
-        model = MCDropoutRegressor(50, hidden=units[:2], dropout=0.2, max_epochs=60, patience=10).fit(
-            X.iloc[rows], y[rows]
-        )
-        dist = model.predict_dist(X.iloc[test])
-        yield "MC dropout", score(y[test], dist, unit), time.process_time() - begin, 1
-    for name, dist, begin in forests(X, y, rows, test, seed):
-        yield name, score(y[test], dist, unit), time.process_time() - begin, 0
-    if len(regions) == 2 and len(set(regions.values())) == 1:
-        print("   both split tests grew the same tree")
+def hbart(split: Split) -> Rows:
+    """HBART with a forest of the variance, trained on the first 2,000 training rows."""
+    begin = time.process_time()
+    rows = split.rows[:HBART_ROWS]
+    model = HBARTRegressor(
+        50, n_burn=150, n_draws=50, n_chains=1, variance="forest", random_state=split.seed
+    ).fit(split.X.iloc[rows], split.y[rows])
+    test = split.X.iloc[split.test]
+    return {f"HBART, {HBART_ROWS:,} rows": split.score(model.predict_dist(test), begin)}
 
 
-def cpu_name():
-    """Model of the processor."""
+METHODS: dict[str, Callable[[Split], Rows]] = {
+    "networks": networks,
+    "forests": forests,
+    "paper_test": paper_test,
+    "ensembles": ensembles,
+    "dropout": dropout,
+    "lightgbm": lightgbm,
+    "catboost": catboost,
+    "hbart": hbart,
+}
+
+
+def machine() -> str:
+    """Describe the processor and the versions."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+    packages = ("boostplugins", "numba", "numpy", "scikit-learn", "lightgbm", "catboost")
+    found = ", ".join(f"{package} {version(package)}" for package in packages)
+    cpu = names[0] if names else platform.processor()
+    return f"{cpu}, one thread; Python {platform.python_version()}, {found}"
 
 
-def run_task(name, task, seeds):
-    """One data set: prints a row a method and returns the mean of the numbers."""
-    X, y, _, _ = load_staged(name)
-    X, y = X.drop(columns=list(task.drop)), y.to_numpy(np.float64)
-    if name == "beijing_pm25":
-        X["year"] = X["year"].astype(int).astype(str).astype("category")
-    if task.most_rows and len(y) > task.most_rows:
-        keep = np.random.default_rng(0).permutation(len(y))[: task.most_rows]
-        X, y = X.iloc[keep].reset_index(drop=True), y[keep]
-    print(
-        f"\n{name} (n={len(y)}, d={X.shape[1]}, {len(categories(X))} categorical, {seeds} seeds). {task.note}"
-    )
-    found = {}
-    for seed in range(seeds):
-        for label, numbers, seconds, leaves in run_split(task, X, y, seed):
-            found.setdefault(label, []).append([*numbers, seconds, leaves])
-    print(
-        f"   {'':32s}{'ECE':>8s}{'TCE':>8s}{'sharp':>9s}{'RMSE':>9s}{'NLL':>10s}{'CPU s':>8s}{'leaves':>8s}"
-    )
-    means = {label: np.mean(rows, axis=0) for label, rows in found.items()}
-    for label, (e, t, s, r, n, seconds, leaves) in means.items():
-        line = f"   {label:32s}{e:8.2f}{t:8.2f}{s:9.2f}{r:9.2f}{n:10.2f}{seconds:8.1f}{leaves:8.1f}"
-        print(line.replace("nan", "   "))
-    ece_, tce_, sharp, rmse, likelihood = task.published
-    for i, label in enumerate(("HNN", "ExTra", "RF", "USNRT")):
-        print(f"   published {label:22s}{ece_[i]:8.2f}{tce_[i]:8.2f}{sharp[i]:9.2f}")
-    for i, label in enumerate(("deep ensemble", "USNRT ensemble")):
-        print(f"   published {label:39s}{'':8s}{rmse[i]:9.2f}{likelihood[i]:10.2f}")
-    sys.stdout.flush()
-    return means
+def stored() -> dict[str, Any]:
+    """What earlier runs found: set, method, seed, row."""
+    return json.loads(STORE.read_text()) if STORE.exists() else {"machine": machine(), "sets": {}}
 
 
-def read_tables(paths):
-    """ECE of each method on each set, from what earlier runs printed."""
-    results, name = {}, None
-    for path in paths:
-        for line in Path(path).read_text().splitlines():
-            if " (n=" in line:
-                name = line.split(" (n=")[0]
-                results[name] = {}
-            elif name and line.startswith("   ") and len(line) > 43 and "published" not in line:
-                value = line[35:43].strip()
-                if value and value != "ECE":
-                    results[name][line[3:35].strip()] = float(value)
-    return results
+def keep(name: str, method: str, seed: int, rows: Rows) -> None:
+    """Add to the store, which other runs may be writing too."""
+    with open(STORE.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        held = stored()
+        held["machine"] = machine()
+        rounded = {label: {key: round(v, 4) for key, v in row.items()} for label, row in rows.items()}
+        held["sets"].setdefault(name, {}).setdefault(method, {})[str(seed)] = rounded
+        STORE.write_text(json.dumps(held, indent=1) + "\n")
+    STORE.with_suffix(".lock").unlink(missing_ok=True)
 
 
-def summary(paths):
-    """Count the sets on which a claim holds, over the tables that earlier runs printed."""
-    results = read_tables(paths)
-    print(
-        "Published sharpness is the mean sd: its formula, the mean width of 49 central intervals, gives\n"
-        "1.568 times as much for the same forests and RMSE (our column follows the formula)."
-    )
-    same = [name for name in results if TASKS[name].same]
-    print(f"ECE over {len(same)} sets with the paper's rows ({', '.join(same)}) and all {len(results)}:")
-    for label in ("USNRT", "USNRT + scale", "USNRT + coverage", "USNRT paper's test"):
-        hnn = label.replace("USNRT paper's test", "USNRT").replace("USNRT", "HNN")
-        published = [name for name in same if results[name][label] <= TASKS[name].published[0][3]]
-        ours = [name for name in results if results[name][label] < results[name][hnn]]
-        print(f"   {label:20s} no worse than published on {len(published)} of {len(same)}: {published}")
-        print(f"   {'':20s} better than our {hnn} on {len(ours)} of {len(results)}: {ours}")
+def run(sets: list[str], methods: list[str], seeds: list[int], again: bool) -> None:
+    """Run what is missing."""
+    for seed in seeds:
+        for name in sets:
+            for method in methods:
+                if not again and str(seed) in stored()["sets"].get(name, {}).get(method, {}):
+                    continue
+                begin = time.process_time()
+                with warnings.catch_warnings(), threadpool_limits(1):
+                    warnings.simplefilter("ignore")  # of chains too short to mix: the report says so
+                    keep(name, method, seed, METHODS[method](Split.load(name, seed)))
+                print(f"{name} {method} {seed}: {time.process_time() - begin:.0f} CPU s", flush=True)
 
 
-def main():
-    """Print the tables."""
-    if sys.argv[1:2] == ["summary"]:
-        return summary(sys.argv[2:])
-    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    names = sys.argv[2:] or list(TASKS)
-    packages = ", ".join(f"{package} {version(package)}" for package in ("numba", "numpy", "scikit-learn"))
-    print(f"machine: {cpu_name()}, one thread; Python {platform.python_version()}, {packages}")
-    print(
-        f"{seeds} seeds in place of five; ensembles (x members) and MC dropout on the first seed only,\n"
-        f"by RMSE and NLL as in the paper; hidden layers at most {MOST_UNITS} wide; forests: 50 trees,\n"
-        "depth 6 or 12, 0.7 of the features. '+ scale', '+ coverage': the same networks with the factor\n"
-        "of that calibration."
-    )
-    begin = time.process_time()
-    with threadpool_limits(1):
-        for name in names:
-            run_task(name, TASKS[name], seeds)
-    print(f"CPU seconds in all: {time.process_time() - begin:.0f}")
-    return None
+def main() -> None:
+    """Run and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="*", default=list(TASKS), choices=TASKS)
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--seeds", nargs="*", type=int, default=list(range(5)))
+    parser.add_argument("--again", action="store_true", help="run what the store holds already, too")
+    parser.add_argument("--table", action="store_true", help="only write the table")
+    parser.add_argument("--cache", type=Path, help="folder that keeps networks, to score them again")
+    options = parser.parse_args()
+    global CACHE
+    CACHE = options.cache
+    if not options.table:
+        run(options.sets, options.methods, options.seeds, options.again)
+    text = table(stored())
+    print(text)
+    (RESULTS / "usnrt_table.txt").write_text(text)
 
 
 if __name__ == "__main__":
