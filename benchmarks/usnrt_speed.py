@@ -231,7 +231,7 @@ def versions():
 
 def main():
     """Print the table."""
-    print("One process, one thread, CPU seconds; batches of 64, Adam at 0.01, the same networks, Xavier starts.")
+    print("One process, one thread, CPU seconds; batches of 64, Adam at 0.01, the same networks.")
     print(f"machine: {cpu_name()}, one thread; Python {platform.python_version()}, {versions()}")
     if torch is not None:
         torch.set_num_threads(1)
