@@ -47,7 +47,7 @@ class BayesianTrees(BaseEstimator):
     min_samples_leaf: int
     max_bins: int | None
     cat_features: Sequence[int | str] | None
-    moves: tuple[float, float, float]
+    moves: tuple[float, ...]
     n_jobs: int | None
     random_state: Any
     verbose: bool | int
@@ -72,10 +72,10 @@ class BayesianTrees(BaseEstimator):
             check_real(name, getattr(self, name), low, high, closed="neither")
         check_real("beta", self.beta, 0)
         moves = self.moves
-        if len(moves) != 3 or min(moves) < 0 or abs(sum(moves) - 1.0) > 1e-9 or min(moves[:2]) <= 0:
+        if len(moves) not in (3, 4) or min(moves) < 0 or abs(sum(moves) - 1.0) > 1e-9 or min(moves[:2]) <= 0:
             raise ValueError(
-                "moves must be three chances (GROW, PRUNE, CHANGE) that sum to 1, the first two "
-                f"positive, got {moves!r}"
+                "moves must be three or four chances (GROW, PRUNE, CHANGE, SWAP) that sum to 1, the "
+                f"first two positive, got {moves!r}"
             )
         return Hyperparameters(
             n_trees=int(self.n_trees),
@@ -85,6 +85,7 @@ class BayesianTrees(BaseEstimator):
             min_leaf=int(self.min_samples_leaf),
             p_grow=float(moves[0]),
             p_prune=float(moves[1]),
+            p_swap=float(moves[3]) if len(moves) == 4 else 0.0,
         )
 
     def _encode(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -177,8 +178,8 @@ class BayesianTrees(BaseEstimator):
     def _acceptance(self) -> dict[str, float]:
         """Accepted share of the proposals, by move."""
         chains = [run.chain for run in self._runs or ()]
-        moves = sum((chain.mean.scratch.tally for chain in chains), np.zeros((3, 2)))
-        rates = dict(zip(("grow", "prune", "change"), moves))
+        moves = sum((chain.mean.scratch.tally for chain in chains), np.zeros((4, 2)))
+        rates = dict(zip(("grow", "prune", "change", "swap")[: len(self.moves)], moves))
         if self._hyper.n_variance_trees:
             rates["variance trees"] = sum((c.variance.scratch.tally.sum(axis=0) for c in chains), np.zeros(2))
         if chains[0].linear.gamma.size:

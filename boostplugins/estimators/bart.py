@@ -105,8 +105,8 @@ class BARTRegressor(TreeRegressor):
         Categorical columns beside those whose type says so; rules send subsets of levels left. A
         level not seen in training counts as missing, and missing values go left or right as each
         rule has it.
-    moves : tuple of three float, default=(2.5/9, 2.5/9, 4/9)
-        Chances of GROW, PRUNE and CHANGE.
+    moves : tuple of three or four float, default=(2.5/9, 2.5/9, 4/9)
+        Chances of GROW, PRUNE, CHANGE and, if given, SWAP (a rule and the one above change places).
     n_jobs : int or None, default=None
         Threads for the chains; None is 1, -1 all. Draws do not depend on it.
     random_state : int, Generator, RandomState or None, default=None
@@ -169,7 +169,7 @@ class BARTRegressor(TreeRegressor):
         min_samples_leaf: int = 5,
         max_bins: int | None = None,
         cat_features: Sequence[int | str] | None = None,
-        moves: tuple[float, float, float] = (2.5 / 9.0, 2.5 / 9.0, 4.0 / 9.0),
+        moves: tuple[float, ...] = (2.5 / 9.0, 2.5 / 9.0, 4.0 / 9.0),
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,

@@ -59,8 +59,8 @@ class HBARTRegressor(TreeRegressor):
         bins of equal counts.
     cat_features : sequence of int or str, or None, default=None
         Categorical columns beside those whose type says so; rules send subsets of levels left.
-    moves : tuple of three float, default=(2.5/9, 2.5/9, 4/9)
-        Chances of GROW, PRUNE and CHANGE.
+    moves : tuple of three or four float, default=(2.5/9, 2.5/9, 4/9)
+        Chances of GROW, PRUNE, CHANGE and, if given, SWAP (a rule and the one above change places).
     n_jobs : int or None, default=None
         Threads for the chains; None is 1, -1 all. Draws do not depend on it.
     random_state : int, Generator, RandomState or None, default=None
@@ -136,7 +136,7 @@ class HBARTRegressor(TreeRegressor):
         min_samples_leaf: int = 5,
         max_bins: int | None = None,
         cat_features: Sequence[int | str] | None = None,
-        moves: tuple[float, float, float] = (2.5 / 9.0, 2.5 / 9.0, 4.0 / 9.0),
+        moves: tuple[float, ...] = (2.5 / 9.0, 2.5 / 9.0, 4.0 / 9.0),
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,

@@ -23,6 +23,7 @@ class ForestPrior(NamedTuple):
     min_leaf: int
     grow: float  # chances of the moves where all are possible; CHANGE takes the rest
     prune: float
+    swap: float
     leaf_var: float  # mean forest: prior variance of a leaf value
     shape: float  # variance forest: inverse-gamma prior of a leaf factor
     rate: float
@@ -55,7 +56,9 @@ class Scratch(NamedTuple):
     owed: np.ndarray  # float32 (260,): by position
     table: np.ndarray  # float32 (256,): by node
     owed_from: np.ndarray  # int64 (2,): tree, number of leaves (0: nothing owed)
-    tally: np.ndarray  # int64 (3, 2): proposed and accepted GROW, PRUNE, CHANGE
+    below: np.ndarray  # uint8 (256,): 1 for the leaves whose rows a SWAP deals anew
+    dealt: np.ndarray  # float64 (3, 256): by node, what a SWAP would make of its rows, sum and weight
+    tally: np.ndarray  # int64 (4, 2): proposed and accepted GROW, PRUNE, CHANGE, SWAP
 
 
 class Forest(NamedTuple):
@@ -87,7 +90,9 @@ def new_scratch() -> Scratch:
         np.zeros(260, dtype=np.float32),
         np.zeros(256, dtype=np.float32),
         np.zeros(2, dtype=np.int64),
-        np.zeros((3, 2), dtype=np.int64),
+        np.zeros(256, dtype=np.uint8),
+        np.zeros((3, 256)),
+        np.zeros((4, 2), dtype=np.int64),
     )
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from boostplugins.hbart.compiling import inner, inner_sum
+from boostplugins.hbart.compiling import inner, inner_new, inner_sum
 
 # Rows' variances differ from sigma^2 by factors within exp(+-60): the prior excludes more, so that
 # many covariates under a vague prior cannot overflow. Predictions for new rows keep to it too.
@@ -42,7 +42,7 @@ class LogLinear(NamedTuple):
     tally: np.ndarray  # int64 (2,): proposed, accepted
 
 
-@inner
+@inner_new
 def log_posterior(model, residual, gamma, precision, slope):  # type: ignore[no-untyped-def]
     """Log posterior of gamma up to a constant; its gradient goes to `slope`."""
     k, n = model.zt.shape
@@ -124,7 +124,7 @@ def scoring_step(factor, slope, step):  # type: ignore[no-untyped-def]
     return length
 
 
-@inner
+@inner_new
 def find_mode(model, residual, precision, slope, step):  # type: ignore[no-untyped-def]
     """Move `model.mode` to the mode by Fisher scoring; a step that lowers the log posterior is halved."""
     mode = model.mode
@@ -165,7 +165,7 @@ def distance(factor, a, b):  # type: ignore[no-untyped-def]
     return total
 
 
-@inner
+@inner_new
 def gamma_step(rng, model, residual, weight, precision):  # type: ignore[no-untyped-def]
     """One Metropolis-Hastings update of gamma; an accepted one also sets the rows' weights."""
     k = len(model.gamma)

@@ -1,4 +1,4 @@
-"""One Metropolis step of one tree: propose GROW, PRUNE or CHANGE, decide, and draw the leaf values.
+"""One Metropolis step of one tree: propose GROW, PRUNE, CHANGE or SWAP, decide, and draw the leaf values.
 
 The log ratio is likelihood + structure prior + transition. A rule is proposed from its prior, so
 its probability cancels; what stays is
@@ -6,13 +6,12 @@ its probability cancels; what stays is
 * GROW at a leaf of depth d: log p(d) + log(1 - p_left) + log(1 - p_right) - log(1 - p(d))
   + log P(PRUNE | new) / #prunable(new) - log P(GROW | old) / #growable(old), and PRUNE its inverse;
 * CHANGE: the children's log(1 - p), which a rule alters where it uses up a column, and
-  log P(CHANGE | new) - log P(CHANGE | old); #prunable is the same before and after.
+  log P(CHANGE | new) - log P(CHANGE | old); #prunable is the same before and after;
+* SWAP: see `boostplugins.hbart.swap`.
 
 P(move | tree) is the move's share among the moves that the tree allows: a stump can only grow.
 
-A mean forest adds leaf values to f, with the marginal likelihood of eq. 19 (Bleich and Kapelner,
-2014); a variance forest multiplies the variance by leaf factors with inverse-gamma priors (Pratola
-et al., 2020). Both keep one running vector a row, the residual or the precision, in step.
+A forest keeps one running vector a row, the residual or the precision, in step.
 """
 
 from __future__ import annotations
@@ -24,24 +23,9 @@ import numpy as np
 from boostplugins.hbart.compiling import inner
 from boostplugins.hbart.forest import gather
 from boostplugins.hbart.passes import relabel
-from boostplugins.hbart.trees import census, collapse, draw_rule, pick, restore, split, split_probability
-
-
-@inner
-def leaf_score(total, weight, count, prior, precision):  # type: ignore[no-untyped-def]
-    """Log marginal likelihood of a leaf, less what all partitions of the rows share.
-
-    Mean: eq. 19 with total = sum of w R and weight = sum of w, both times 1 / sigma^2. Variance:
-    log of the integral of s^-n exp(-S / (2 s^2)) against the inverse-gamma prior of s^2.
-    """
-    if prior.scale:
-        half = 0.5 * count * prior.informed
-        score = (
-            math.lgamma(prior.shape + half) - math.lgamma(prior.shape) + prior.shape * math.log(prior.rate)
-        )
-        return score - (prior.shape + half) * math.log(prior.rate + 0.5 * precision * total)
-    spread = 1.0 + prior.leaf_var * precision * weight
-    return 0.5 * (prior.leaf_var * (precision * total) ** 2 / spread - math.log(spread))
+from boostplugins.hbart.scores import allowed, node_score
+from boostplugins.hbart.swap import pick_child, swap_step
+from boostplugins.hbart.trees import collapse, draw_rule, n_pairs, pick, restore, split, split_probability
 
 
 @inner
@@ -78,26 +62,12 @@ def draw_values(rng, t, forest, precision):  # type: ignore[no-untyped-def]
 
 
 @inner
-def total_chance(growable, prunable, prior):  # type: ignore[no-untyped-def]
-    """Sum of the chances of the moves that a tree allows."""
-    return (prior.grow if growable > 0 else 0.0) + (1.0 - prior.grow if prunable > 0 else 0.0)
-
-
-@inner
 def children_stay(t, node, forest):  # type: ignore[no-untyped-def]
     """Log prior probability that both children of a node are leaves."""
     trees = forest.trees
     left = split_probability(trees, t, trees.left[t, node], forest.rules, forest.prior)
     right = split_probability(trees, t, trees.right[t, node], forest.rules, forest.prior)
     return math.log1p(-left) + math.log1p(-right)
-
-
-@inner
-def node_score(t, node, forest, precision):  # type: ignore[no-untyped-def]
-    """Log marginal likelihood of a leaf from its gathered sums."""
-    scratch = forest.scratch
-    count = forest.trees.rows[t, node]
-    return leaf_score(scratch.sum_of[node], scratch.weight_of[node], count, forest.prior, precision)
 
 
 @inner
@@ -122,11 +92,8 @@ def move_rows(t, forest, old, new, undo):  # type: ignore[no-untyped-def]
     """Relabel the rows of an accepted move and take the values `undo` of their old leaves out."""
     rows, scale = forest.rows, forest.prior.scale
     x = rows.weight if scale else rows.residual
-    typed = np.empty((2, 2), dtype=np.uint8)
-    by = np.empty(2, dtype=np.float32)
-    for k in range(2):
-        typed[0, k], typed[1, k], by[k] = old[k], new[k], undo[k]
-    relabel(forest.trees.leaf_of[t], rows.right, x, typed[0], typed[1], by, scale)
+    leaves = (np.uint8(old[0]), np.uint8(old[1]), np.uint8(new[0]), np.uint8(new[1]))
+    relabel(forest.trees.leaf_of[t], rows.right, x, leaves, (np.float32(undo[0]), np.float32(undo[1])), scale)
 
 
 @inner
@@ -138,15 +105,13 @@ def grow_step(rng, t, node, rule, forest, precision):  # type: ignore[no-untyped
     side[5] = count - side[0]
     if side[0] < prior.min_leaf or side[5] < prior.min_leaf:
         return False
-    growable, prunable = census(trees, t, rules, prior)
-    chance = total_chance(growable, prunable, prior)
+    growable, prunable, chance = allowed(t, forest)
     p = split_probability(trees, t, node, rules, prior)
     log_ratio = math.log(p) - math.log1p(-p) - math.log(prior.grow / (chance * growable))
     log_ratio -= node_score(t, node, forest, precision)
     split(trees, t, node, rule)
     set_children(t, node, forest, side)
-    growable, prunable = census(trees, t, rules, prior)
-    chance = total_chance(growable, prunable, prior)
+    growable, prunable, chance = allowed(t, forest)
     log_ratio += pair_score(t, node, forest, precision) + children_stay(t, node, forest)
     log_ratio += math.log(prior.prune / (chance * prunable))
     if math.log(1.0 - rng.random()) >= log_ratio:
@@ -163,8 +128,7 @@ def prune_step(rng, t, node, forest, precision):  # type: ignore[no-untyped-def]
     trees, prior, rules, scratch = forest.trees, forest.prior, forest.rules, forest.scratch
     left, right, top = trees.left[t, node], trees.right[t, node], trees.top[t]
     rule = (trees.var[t, node], trees.cut[t, node], trees.miss[t, node])
-    growable, prunable = census(trees, t, rules, prior)
-    chance = total_chance(growable, prunable, prior)
+    growable, prunable, chance = allowed(t, forest)
     log_ratio = -math.log(prior.prune / (chance * prunable)) - children_stay(t, node, forest)
     log_ratio -= pair_score(t, node, forest, precision)
     undo = (trees.value[t, left], trees.value[t, right])
@@ -173,8 +137,7 @@ def prune_step(rng, t, node, forest, precision):  # type: ignore[no-untyped-def]
     trees.rows[t, node] = trees.rows[t, left] + trees.rows[t, right]
     collapse(trees, t, node)
     p = split_probability(trees, t, node, rules, prior)
-    growable, prunable = census(trees, t, rules, prior)
-    chance = total_chance(growable, prunable, prior)
+    growable, prunable, chance = allowed(t, forest)
     log_ratio += node_score(t, node, forest, precision) + math.log1p(-p) - math.log(p)
     log_ratio += math.log(prior.grow / (chance * growable))
     if math.log(1.0 - rng.random()) >= log_ratio:
@@ -188,7 +151,7 @@ def prune_step(rng, t, node, forest, precision):  # type: ignore[no-untyped-def]
 @inner
 def change_step(rng, t, node, rule, forest, precision):  # type: ignore[no-untyped-def]
     """Accept or refuse another rule for a node above two leaves."""
-    trees, prior, rules, scratch = forest.trees, forest.prior, forest.rules, forest.scratch
+    trees, prior, scratch = forest.trees, forest.prior, forest.scratch
     left, right = trees.left[t, node], trees.right[t, node]
     side, before = scratch.sides[0], scratch.sides[2]
     for s in range(5):
@@ -196,8 +159,7 @@ def change_step(rng, t, node, rule, forest, precision):  # type: ignore[no-untyp
     side[5] = trees.rows[t, left] + trees.rows[t, right] - side[0]
     if side[0] < prior.min_leaf or side[5] < prior.min_leaf:
         return False
-    growable, prunable = census(trees, t, rules, prior)
-    log_ratio = math.log(total_chance(growable, prunable, prior))
+    log_ratio = math.log(allowed(t, forest)[2])
     log_ratio -= children_stay(t, node, forest) + pair_score(t, node, forest, precision)
     old_rule = (trees.var[t, node], trees.cut[t, node], trees.miss[t, node])
     before[0], before[5] = trees.rows[t, right], trees.rows[t, left]
@@ -205,8 +167,7 @@ def change_step(rng, t, node, rule, forest, precision):  # type: ignore[no-untyp
     before[3], before[4] = scratch.weight_of[left], scratch.weight_of[right]
     trees.var[t, node], trees.cut[t, node], trees.miss[t, node] = rule
     set_children(t, node, forest, side)
-    growable, prunable = census(trees, t, rules, prior)
-    log_ratio -= math.log(total_chance(growable, prunable, prior))
+    log_ratio -= math.log(allowed(t, forest)[2])
     log_ratio += children_stay(t, node, forest) + pair_score(t, node, forest, precision)
     if math.log(1.0 - rng.random()) >= log_ratio:
         trees.var[t, node], trees.cut[t, node], trees.miss[t, node] = old_rule
@@ -220,24 +181,40 @@ def change_step(rng, t, node, rule, forest, precision):  # type: ignore[no-untyp
 
 
 @inner
+def choose_move(rng, t, forest):  # type: ignore[no-untyped-def]
+    """Draw a move that the tree allows and the node to make it at; move 4 is none."""
+    trees, prior = forest.trees, forest.prior
+    growable, prunable, chance = allowed(t, forest)
+    if chance <= 0.0:
+        return 4, np.int64(0)
+    u = rng.random() * chance + (0.0 if growable > 0 else prior.grow)
+    if u < prior.grow:
+        move, number = 0, growable
+    elif u < prior.grow + prior.prune:
+        move, number = 1, prunable
+    elif u < 1.0 - prior.swap or n_pairs(trees, t) * prior.swap == 0.0:
+        move, number = 2, prunable
+    else:
+        move, number = 3, n_pairs(trees, t)
+    which = np.int64(rng.random() * number)
+    if move == 3:
+        return move, pick_child(trees, t, which)
+    return move, pick(trees, t, forest.rules, prior, move == 0, which)
+
+
+@inner
 def tree_step(rng, t, forest, precision):  # type: ignore[no-untyped-def]
     """Update one tree given precision 1 / sigma^2; returns whether its structure changed."""
-    trees, prior, rules, tally = forest.trees, forest.prior, forest.rules, forest.scratch.tally
-    growable, prunable = census(trees, t, rules, prior)
-    chance = total_chance(growable, prunable, prior)
+    trees, tally = forest.trees, forest.scratch.tally
     none = np.int64(255)
-    old, rule, node, move = (none, none), (np.int64(0), np.int64(0), np.uint8(0)), np.int64(0), 3
-    if chance > 0.0:
-        u = rng.random() * chance + (0.0 if growable > 0 else prior.grow)
-        move = 0 if u < prior.grow else (1 if u < prior.grow + prior.prune else 2)
-        which = np.int64(rng.random() * (growable if move == 0 else prunable))
-        node = pick(trees, t, rules, prior, move == 0, which)
-        if move != 1:
-            rule = draw_rule(rng, trees, t, node, rules)
-        if move == 0:
-            old = (node, none)
-        elif move == 2:
-            old = (np.int64(trees.left[t, node]), np.int64(trees.right[t, node]))
+    old, rule = (none, none), (np.int64(0), np.int64(0), np.uint8(0))
+    move, node = choose_move(rng, t, forest)
+    if move == 0 or move == 2:
+        rule = draw_rule(rng, trees, t, node, forest.rules)
+    if move == 0:
+        old = (node, none)
+    elif move == 2:
+        old = (np.int64(trees.left[t, node]), np.int64(trees.right[t, node]))
     gather(t, forest, rule, old)
     accepted = False
     if move == 0:
@@ -246,7 +223,9 @@ def tree_step(rng, t, forest, precision):  # type: ignore[no-untyped-def]
         accepted = prune_step(rng, t, node, forest, precision)
     elif move == 2:
         accepted = change_step(rng, t, node, rule, forest, precision)
-    if move < 3:
+    elif move == 3:
+        accepted = swap_step(rng, t, node, forest, precision)
+    if move < 4:
         tally[move, 0] += 1
         tally[move, 1] += accepted
     draw_values(rng, t, forest, precision)

@@ -76,6 +76,14 @@ def route(codes, rule, is_levels, right):  # type: ignore[no-untyped-def]
 
 
 @inner
+def send(node_of, right, node, left_child, right_child):  # type: ignore[no-untyped-def]
+    """Move the rows at a node to the child that a rule sends them to."""
+    for i in range(len(node_of)):
+        child = right_child if right[i] != 0 else left_child
+        node_of[i] = child if node_of[i] == node else node_of[i]
+
+
+@inner
 def shift_four(x, leaf_of, leaves, by, scale):  # type: ignore[no-untyped-def]
     """Subtract from x (or multiply it by) the entry of the row's leaf, for up to four leaves."""
     a, b, c = leaves[0], leaves[1], leaves[2]
@@ -113,18 +121,19 @@ def weigh(residual, weight, squared, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def relabel(leaf_of, right, x, old, new, undo, scale):  # type: ignore[no-untyped-def]
+def relabel(leaf_of, right, x, leaves, undo, scale):  # type: ignore[no-untyped-def]
     """Move the rows of two old leaves to the new ones that a rule sends them to.
 
-    The value that each row's old leaf had (`undo`) is taken out of x, since rows of different old
-    leaves may share a new one.
+    `leaves` are both old leaves and the new left and right one. The value that each row's old leaf had
+    (`undo`) is taken out of x, since rows of different old leaves may share a new one.
     """
+    old_a, old_b, new_left, new_right = leaves
     for i in range(len(leaf_of)):
         leaf = leaf_of[i]
-        if leaf == old[0] or leaf == old[1]:
-            by = undo[0] if leaf == old[0] else undo[1]
+        if leaf in (old_a, old_b):
+            by = undo[0] if leaf == old_a else undo[1]
             x[i] = x[i] * by if scale else x[i] + by
-            leaf_of[i] = new[1] if right[i] != 0 else new[0]
+            leaf_of[i] = new_right if right[i] != 0 else new_left
 
 
 @inner_sum

@@ -14,7 +14,7 @@ import numpy as np
 
 from boostplugins.hbart.compiling import inner, kernel
 from boostplugins.hbart.log_linear import MOST_LOG_RATIO
-from boostplugins.hbart.passes import shift_four, shift_many
+from boostplugins.hbart.passes import route, send, shift_four, shift_many
 from boostplugins.hbart.sampler import Record
 
 _BLOCK_VALUES = 500_000  # draws times rows that prediction holds at a time
@@ -134,49 +134,61 @@ class ForestDraws:
 
 
 @inner
-def descend(codes, nodes, root, leaf_of):  # type: ignore[no-untyped-def]
-    """Find the leaf number of every row in the structure that starts at node `root`."""
-    var, cut, miss, right = nodes
-    for i in range(codes.shape[1]):
-        node = root
-        while var[node] >= 0:
-            code = np.int64(codes[var[node], i])
-            if code == 65535:
-                go_right = (miss[node] & 1) != 0
-            elif miss[node] > 1:
-                go_right = ((cut[node] >> code) & 1) == 0
+def descend(codes, nodes, root, size, right, node_of):  # type: ignore[no-untyped-def]
+    """Find every row's leaf, by its position in the structure of `size` nodes that starts at `root`.
+
+    Node by node and without branches: a row is sent on from where it is or stays.
+    """
+    var, cut, miss, to_right = nodes
+    for i in range(len(node_of)):
+        node_of[i] = 0
+    for k in range(size):
+        node = root + k
+        if var[node] >= 0:
+            rule = (np.int64(var[node]), np.int64(cut[node]), np.uint8(miss[node] & 1))
+            route(codes[var[node]], rule, miss[node] > 1, right)
+            send(node_of, right, np.uint8(k), np.uint8(k + 1), np.uint8(k + to_right[node]))
+
+
+@inner
+def fill(codes, nodes, start, structure, values, scale, out, work):  # type: ignore[no-untyped-def]
+    """Fill out (draws, rows) with forest values."""
+    node_of, right, last, leaves, by = work
+    var = nodes[0]
+    position = 0
+    for draw in range(len(structure)):
+        for t in range(structure.shape[1]):
+            s = structure[draw, t]
+            root, size = start[s], start[s + 1] - start[s]
+            if s != last[t]:
+                descend(codes, nodes, root, size, right, node_of[t])
+                last[t] = s
+            number = 0
+            few = size < 8
+            for k in range(size):
+                if var[root + k] < 0:
+                    value = values[position + number]
+                    leaves[number] = k
+                    by[number if few else k] = value if scale else -value
+                    number += 1
+            for k in range(number, 4):  # the four-leaf pass takes the last entry for every other leaf
+                leaves[k] = 255
+                if few:
+                    by[k] = by[number - 1]
+            position += number
+            if few:
+                shift_four(out[draw], node_of[t], leaves, by, scale)
             else:
-                go_right = code > cut[node]
-            node += np.int64(right[node]) if go_right else 1
-        leaf_of[i] = cut[node]
+                shift_many(out[draw], node_of[t], by, scale)
 
 
 @kernel
 def evaluate(codes, nodes, start, structure, values, scale, out):  # type: ignore[no-untyped-def]
     """Fill out (draws, rows) with forest values."""
-    n_trees = structure.shape[1]
-    n = codes.shape[1]
-    leaf_of = np.zeros((n_trees, n), dtype=np.uint8)
-    last = np.full(n_trees, -1)
-    leaves = np.arange(4).astype(np.uint8)
-    by = np.zeros(256)
-    position = 0
-    for draw in range(len(structure)):
-        for t in range(n_trees):
-            s = structure[draw, t]
-            if s != last[t]:
-                descend(codes, nodes, start[s], leaf_of[t])
-                last[t] = s
-            number = (start[s + 1] - start[s] + 1) // 2
-            for k in range(number):
-                by[k] = values[position + k] if scale else -values[position + k]
-            for k in range(number, 4):
-                by[k] = by[number - 1]
-            position += number
-            if number <= 4:
-                shift_four(out[draw], leaf_of[t], leaves, by, scale)
-            else:
-                shift_many(out[draw], leaf_of[t], by, scale)
+    n_trees, n = structure.shape[1], codes.shape[1]
+    node_of, right = np.zeros((n_trees, n), dtype=np.uint8), np.zeros(n, dtype=np.uint8)
+    last, leaves = np.full(n_trees, -1), np.zeros(260, dtype=np.uint8)
+    fill(codes, nodes, start, structure, values, scale, out, (node_of, right, last, leaves, np.zeros(256)))
 
 
 def trim(record: Record, n_draws: int) -> ForestDraws:

@@ -42,8 +42,8 @@ class Hyperparameters:
         Least rows in a leaf.
     max_nodes : int
         Most nodes a tree may have, at most 255.
-    p_grow, p_prune : float
-        Chances of GROW and PRUNE; CHANGE takes the rest.
+    p_grow, p_prune, p_swap : float
+        Chances of GROW, PRUNE and SWAP; CHANGE takes the rest.
     gamma_var : float
         Prior variance of each coefficient of the standardised variance covariates.
     gamma_mean : float
@@ -66,6 +66,7 @@ class Hyperparameters:
     max_nodes: int = 255
     p_grow: float = 2.5 / 9.0
     p_prune: float = 2.5 / 9.0
+    p_swap: float = 0.0
     gamma_var: float = 1000.0
     gamma_mean: float = 0.0
     variance_spread: float = 1.5
@@ -112,6 +113,7 @@ class Hyperparameters:
             int(self.min_leaf),
             float(self.p_grow),
             float(self.p_prune),
+            float(self.p_swap),
             float(leaf_var),
             float(shape),
             float(shape),

@@ -88,10 +88,9 @@ def new_record(n_draws: int, m: int, capacity: int, changed: np.ndarray, current
 
 
 @inner
-def store_tree(forest, t, record, new_structure):  # type: ignore[no-untyped-def]
-    """Append a tree's leaf values, and its structure where that is new."""
+def store_tree(forest, t, record, new_structure, stack):  # type: ignore[no-untyped-def]
+    """Append a tree's leaf values, and its structure where that is new; `stack` is work space."""
     trees = forest.trees
-    stack = np.empty((trees.used[t], 2), dtype=np.int64)
     stack[0, 0], stack[0, 1] = 0, -1
     depth, leaf = 1, 0
     position = record.size[1]
@@ -123,7 +122,7 @@ def store_tree(forest, t, record, new_structure):  # type: ignore[no-untyped-def
 
 
 @inner
-def store(forest, record, draw):  # type: ignore[no-untyped-def]
+def store(forest, record, draw, stack):  # type: ignore[no-untyped-def]
     """Append a draw of a whole forest; numbers of structures count on from `current`."""
     trees = forest.trees
     base = np.int64(-1)
@@ -131,7 +130,7 @@ def store(forest, record, draw):  # type: ignore[no-untyped-def]
         base = max(base, np.int64(record.current[t]))
     for t in range(len(trees.top)):
         new_structure = record.changed[t]
-        store_tree(forest, t, record, new_structure)
+        store_tree(forest, t, record, new_structure, stack)
         if new_structure:
             base += 1
             record.current[t] = base
@@ -179,6 +178,7 @@ def run(rng, chain, n_steps, keep, mean_record, variance_record, scalars):  # ty
     """Advance a chain; with `keep`, store every draw: trees, and sigma^2 and gamma as rows of `scalars`."""
     rows = chain.mean.rows
     count = len(rows.residual) * chain.mean.prior.informed
+    stack = np.empty((256, 2), dtype=np.int64)
     for step in range(n_steps):
         for which in range(2):  # one call for both forests keeps the compiled code small
             forest = chain.mean if which == 0 else chain.variance
@@ -197,7 +197,7 @@ def run(rng, chain, n_steps, keep, mean_record, variance_record, scalars):  # ty
                 if len(chain.linear.gamma) > 0:
                     gamma_step(rng, chain.linear, rows.residual, rows.weight, 1.0 / chain.sigma2[0])
             if keep:
-                store(forest, record, step)
+                store(forest, record, step, stack)
         chain.clock[0] += 1
         if keep:
             scalars[step, 0] = chain.sigma2[0]

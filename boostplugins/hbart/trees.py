@@ -209,6 +209,27 @@ def draw_rule(rng, trees, t, node, rules):  # type: ignore[no-untyped-def]
 
 
 @inner
+def rule_log_prior(trees, t, node, rules):  # type: ignore[no-untyped-def]
+    """Log probability that `draw_rule` draws the rule a node has, less the coin; -inf if it cannot."""
+    j, cut = trees.var[t, node], trees.cut[t, node]
+    low, high, number = available(trees, t, node, j, rules)
+    if rules.n_levels[j] > 0:
+        possible = number > 0 and cut & ~low == 0 and cut != 0 and cut != low
+        number = 2.0**number - 2.0
+    else:
+        possible = low <= cut <= high
+    if not possible:
+        return -np.inf
+    return -np.log(n_available(trees, t, node, rules) * np.float64(number))
+
+
+@inner
+def n_pairs(trees, t):  # type: ignore[no-untyped-def]
+    """Pairs of a split node and a split child, one for each split node but the root."""
+    return max((trees.used[t] - 1) // 2 - 1, 0)
+
+
+@inner
 def split(trees, t, node, rule):  # type: ignore[no-untyped-def]
     """Give a leaf two leaf children, which take the lowest free slots and the parent's value."""
     slot = 1

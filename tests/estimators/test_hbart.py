@@ -70,6 +70,19 @@ def test_gamma_is_reported_in_the_users_units():
 
 
 @quiet
+def test_swap_is_off_unless_given_a_chance():
+    X, y = line(100)
+    without = HBARTRegressor(**FEW).fit(X, y)
+    zero = HBARTRegressor(**FEW, moves=(2.5 / 9, 2.5 / 9, 4 / 9, 0.0)).fit(X, y)
+    np.testing.assert_array_equal(without.predict(X), zero.predict(X))
+    assert set(without.acceptance_) == {"grow", "prune", "change", "gamma"}
+    assert zero.acceptance_["swap"] == 0.0
+    X = np.column_stack([X, np.random.default_rng(0).random(100)])
+    model = HBARTRegressor(**FEW, beta=0.5, moves=(0.25, 0.25, 0.25, 0.25)).fit(X, y)
+    assert 0.0 < model.acceptance_["swap"] < 1.0
+
+
+@quiet
 def test_the_interfaces_agree():
     X, y = line(80)
     model = HBARTRegressor(**FEW).fit(X, y)
@@ -171,7 +184,7 @@ def test_variance_features():
         ({"alpha": 1.0}, r"alpha must be a finite number in \(0, 1\)"),
         ({"k": -1}, "k must be"),
         ({"q": 1.5}, "q must be"),
-        ({"moves": (0.5, 0.5, 0.5)}, "moves must be three chances"),
+        ({"moves": (0.5, 0.5, 0.5)}, "moves must be three or four chances"),
         ({"max_bins": 1}, "max_bins must be an integer >= 2"),
         ({"n_jobs": 0}, "n_jobs must be a positive integer"),
         ({"variance": "trees"}, "variance must be one of"),

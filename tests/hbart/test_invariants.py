@@ -18,6 +18,10 @@ CASES = {
     ),
     "variance forest": ({"missing": 0.1}, {"n_trees": 4, "n_variance_trees": 4, "beta": 0.5}),
     "log-linear": ({"k": 2, "weights": True}, {"n_trees": 4}),
+    "swap": (
+        {"missing": 0.2, "levels": 4, "weights": True},
+        {"n_trees": 4, "n_variance_trees": 4, "beta": 0.3, "half_range": 3.0, "p_swap": 0.4, "min_leaf": 2},
+    ),
     "full trees": ({"n": 60}, {"n_trees": 3, "beta": 0.0, "max_nodes": 9, "half_range": 4.0}),
 }
 

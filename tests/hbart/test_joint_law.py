@@ -18,6 +18,7 @@ KINDS = {
     "variance forest": ({}, {"n_variance_trees": 2, "variance_spread": 1.0}),
     "missing and levels": ({"missing": 0.2, "levels": 3}, {}),
     "weights": ({"weights": True}, {}),
+    "swap": ({"missing": 0.2, "levels": 3}, {"p_swap": 0.3, "beta": 0.5}),
 }
 SETTINGS = {"nu": 8.0, "min_leaf": 2, "half_range": 0.5, "k": 1.0}
 
@@ -128,7 +129,14 @@ def uniformity(ranks, n_draws, cells=6):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "m"),
-    [("constant", 1), ("constant", 20), ("log-linear", 5), ("variance forest", 5), ("missing and levels", 5)],
+    [
+        ("constant", 1),
+        ("constant", 20),
+        ("log-linear", 5),
+        ("variance forest", 5),
+        ("missing and levels", 5),
+        ("swap", 5),
+    ],
 )
 def test_simulation_based_calibration(kind, m):
     # 4 or 5 tests at p < 1e-4 a case: false alarm in 1 of 2000 seeds; the seed is fixed.

@@ -11,8 +11,8 @@ from scipy.stats import invgamma, kstest, multivariate_normal, norm, truncnorm
 
 from boostplugins.hbart.chains import advance, collect, start_run
 from boostplugins.hbart.latent import normal_above
-from boostplugins.hbart.moves import leaf_score
 from boostplugins.hbart.priors import Hyperparameters, guess_sigma, sigma_scale
+from boostplugins.hbart.scores import leaf_score
 from tests.hbart.problems import make_problem
 
 

@@ -16,6 +16,11 @@ CASES = {
     "log-linear": ({"k": 2}, {"n_trees": 3}),
     "variance forest": ({"weights": True}, {"n_trees": 2, "n_variance_trees": 2}),
     "deep": ({"n_values": 4}, {"n_trees": 2, "beta": 0.3, "half_range": 3.0}),
+    "swap": ({"p": 3}, {"n_trees": 2, "beta": 0.3, "k": 8.0, "p_swap": 0.4}),
+    "swap of levels": (
+        {"p": 1, "levels": 5, "missing": 0.2, "weights": True},
+        {"n_trees": 2, "n_variance_trees": 2, "beta": 0.3, "k": 8.0, "p_swap": 0.4, "min_leaf": 2},
+    ),
 }
 
 
@@ -41,3 +46,5 @@ def test_chain_equals_naive_twin(name):
                 np.testing.assert_allclose(values, tree.at_rows(), rtol=2e-3, atol=2e-4)
     # Chains that never split would agree on nothing much.
     assert len(sizes) > 1
+    swaps = run.chain.mean.scratch.tally[3, 1] + run.chain.variance.scratch.tally[3, 1]
+    assert (swaps > 0) == (hyper.p_swap > 0)

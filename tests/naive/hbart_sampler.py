@@ -65,8 +65,15 @@ class NaiveTree:
         inner = [self.nodes[slot] for slot in sorted(self.nodes) if not self.nodes[slot].is_leaf]
         return [x for x in inner if x.left.is_leaf and x.right.is_leaf]
 
+    def pairs(self):
+        """Split children of split nodes."""
+        inner = [self.nodes[slot] for slot in sorted(self.nodes) if not self.nodes[slot].is_leaf]
+        return [x for x in inner if x.parent is not None]
+
     def chance(self):
-        return (self.prior.grow if self.growable() else 0) + (1 - self.prior.grow if self.prunable() else 0)
+        shares = (self.prior.grow, 1 - self.prior.grow - self.prior.swap, self.prior.swap)
+        choices = (self.growable(), self.prunable(), self.pairs())
+        return sum(share for share, some in zip(shares, choices) if some)
 
     def draw_rule(self, rng, node):
         usable = [j for j in range(len(self.sampler.n_cuts)) if self.options(self.nodes[0], j)]
@@ -115,6 +122,26 @@ class NaiveTree:
             total += math.log1p(-p) if node.is_leaf else math.log(p)
         return total
 
+    def rules_log_prior(self):
+        """Log probability of the rules given the splits; -inf where a path leaves a rule out."""
+        total = 0.0
+        for node in self.nodes.values():
+            if node.is_leaf:
+                continue
+            j, cut, _ = node.rule
+            columns = [k for k in range(len(self.sampler.n_cuts)) if self.options(node, k)]
+            options = self.options(node, j)
+            number = len(options)
+            if self.sampler.n_levels[j]:
+                left = {v for v in range(62) if cut >> v & 1}
+                possible, number = left < options and left, 2**number - 2
+            else:
+                possible = cut in options
+            if not possible:
+                return -math.inf
+            total -= math.log(len(columns) * number)
+        return total
+
     def log_likelihood(self):
         return sum(self.sampler.leaf_score(self, leaf.rows) for leaf in self.leaves())
 
@@ -124,9 +151,11 @@ class NaiveTree:
             growable, prunable, prior = self.growable(), self.prunable(), self.prior
             u = rng.random() * chance + (0.0 if growable else prior.grow)
             move = 0 if u < prior.grow else (1 if u < prior.grow + prior.prune else 2)
-            choices = growable if move == 0 else prunable
+            if prior.swap and self.pairs() and u >= 1 - prior.swap:
+                move = 3
+            choices = (growable, prunable, prunable, self.pairs())[move]
             node = choices[int(rng.random() * len(choices))]
-            (self.grow, self.prune, self.change)[move](rng, node)
+            (self.grow, self.prune, self.change, self.swap)[move](rng, node)
         for leaf in self.leaves():
             leaf.value = self.sampler.draw_value(rng, self, leaf.rows)
 
@@ -162,6 +191,29 @@ class NaiveTree:
         after = self.score() - math.log(self.chance())
         if math.log(1 - rng.random()) >= after - before:
             node.rule, node.left.rows, node.right.rows = old
+
+    def swap(self, rng, child):
+        parent = child.parent
+        before = self.rules_log_prior() + self.score() - math.log(self.chance())
+        kept = {slot: node.rows for slot, node in self.nodes.items()}
+        parent.rule, child.rule = child.rule, parent.rule
+        rules = self.rules_log_prior()
+        if rules > -math.inf:
+            self.deal(parent)
+            if min(len(leaf.rows) for leaf in self.leaves()) >= self.prior.min_leaf:
+                after = rules + self.score() - math.log(self.chance())
+                if math.log(1 - rng.random()) < after - before:
+                    return
+        parent.rule, child.rule = child.rule, parent.rule
+        for slot, rows in kept.items():
+            self.nodes[slot].rows = rows
+
+    def deal(self, node):
+        """Send a node's rows down again."""
+        if not node.is_leaf:
+            node.left.rows, node.right.rows = self.sides(node.rows, node.rule)
+            self.deal(node.left)
+            self.deal(node.right)
 
     def at_rows(self):
         out = np.empty(self.sampler.n)
