@@ -148,8 +148,10 @@ def _task_line(rows: Rows, row: str, task: str) -> tuple[str, list[str]]:
         checks |= {"goal": ku >= GOALS[task], "peer": ku >= best}
     goal = f"goal {GOALS[task]:.2f} {_flag(checks['goal'])}" if task in GOALS else "no goal"
     beside = f" {_flag(checks['peer'])}" if task in GOALS else ""
+    theirs = mean_of(rows, name, task, "nll")
     line = (
-        f"  {task:8s} KU {ku:.3f} ({goal}; {name} {best:.3f}{beside})  {what} {fit:.3f} (limit "
+        f"  {task:8s} KU {ku:.3f} ({goal}; {name} {best:.3f} at log score {theirs:.3f}{beside})  "
+        f"{what} {fit:.3f} (limit "
         f"{fit_limit:.3f} {_flag(checks['fit'])})  log score {nll:.3f} (limit {nll_limit:.3f} "
         f"{_flag(checks['log score'])})"
     )
