@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._validation import check_integer, check_real, check_weight
+from boostplugins.checkpoints import Checkpoint, checkpoint_of
 from boostplugins.estimators._frames import MISSING, fit_frame, predict_frame
 from boostplugins.hbart.bins import Bins
 from boostplugins.hbart.chains import Problem, Run, collect, run_rounds, show_progress, start_run
@@ -24,6 +25,7 @@ from boostplugins.hbart.design import VarianceDesign, expand
 from boostplugins.hbart.diagnostics import worst_rhat
 from boostplugins.hbart.posterior import Posterior
 from boostplugins.hbart.priors import Hyperparameters
+from boostplugins.hbart.resuming import pack_runs, unpack_runs
 
 _logger = logging.getLogger(__name__)
 _RHAT_LIMIT = 1.05
@@ -51,6 +53,8 @@ class BayesianTrees(BaseEstimator):
     n_jobs: int | None
     random_state: Any
     verbose: bool | int
+    checkpoint: Any
+    checkpoint_every: int
     n_features_in_: int
     posterior_: Posterior
     _saved_scalars: tuple[str, ...]
@@ -142,18 +146,39 @@ class BayesianTrees(BaseEstimator):
         self._runs = [start_run(problem, hyper, np.random.default_rng(stream)) for stream in streams]
         watched = np.unique(np.linspace(0, len(matrix) - 1, _WATCHED_ROWS).astype(int))
         self._watched = np.ascontiguousarray(problem.codes[:, watched])
-        total = int(self.n_burn) + int(self.n_draws)
-        run_rounds(self._runs, int(self.n_burn), False, _n_threads(self.n_jobs), self._progress(0, total))
-        self._draw(int(self.n_draws), int(self.n_burn))
+        burn, total = int(self.n_burn), int(self.n_burn) + int(self.n_draws)
+        checkpoint = checkpoint_of(self, problem)
+        kept = None if checkpoint is None else checkpoint.load()
+        if kept is not None:
+            unpack_runs(self._runs, kept.state, kept.arrays)
+        done = int(self._runs[0].chain.clock[0])
+        self._run(max(burn - done, 0), False, done, total, checkpoint)
+        self._draw(min(total - done, total - burn), max(done, burn), checkpoint)
+        if checkpoint is not None:
+            checkpoint.remove()
 
-    def _progress(self, start: int, total: int) -> Callable[[int], None] | None:
-        return show_progress(type(self).__name__, start, total) if self.verbose else None
+    def _run(self, n_steps: int, keep: bool, start: int, total: int, checkpoint: Checkpoint | None) -> None:
+        """Run the chains, showing where they are and keeping where they stand."""
+        runs = self._runs or []
+        show = show_progress(type(self).__name__, start, total) if self.verbose else None
+        last = 0
 
-    def _draw(self, n_draws: int, start: int) -> None:
+        def progress(done: int) -> None:
+            nonlocal last
+            if show is not None:
+                show(done)
+            if checkpoint is not None and done - last >= checkpoint.every:
+                checkpoint.save(*pack_runs(runs))
+                last = done
+
+        longest = None if checkpoint is None else checkpoint.every
+        run_rounds(runs, n_steps, keep, _n_threads(self.n_jobs), progress, longest)
+
+    def _draw(self, n_draws: int, start: int, checkpoint: Checkpoint | None = None) -> None:
         """Draw from every chain; an interruption keeps what all chains have, and is passed on."""
         runs = self._runs or []
         try:
-            run_rounds(runs, n_draws, True, _n_threads(self.n_jobs), self._progress(start, start + n_draws))
+            self._run(n_draws, True, start, start + n_draws, checkpoint)
         except KeyboardInterrupt:
             self.interrupted_ = True
             if min(run.pieces.n_draws for run in runs):

@@ -134,14 +134,14 @@ def pack_params(params: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        Sequences written out; a generator as random_state becomes None.
+        Sequences written out; a generator as random_state becomes None; `checkpoint` is left out.
 
     Raises
     ------
     ValueError
         For a parameter that a file cannot hold.
     """
-    return {name: _plain(name, value) for name, value in params.items()}
+    return {name: _plain(name, value) for name, value in params.items() if name != "checkpoint"}
 
 
 def unpack_params(state: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,11 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         Seed; None draws anew each time.
     verbose : bool or int, default=False
         Whether to show progress on the standard error stream.
+    checkpoint : str, Path or None, default=None
+        File that keeps where the chains stand; a fit that was killed goes on from it, to the same bits.
+        A fit that ends removes it.
+    checkpoint_every : int, default=100
+        Iterations between two checkpoints.
 
     Attributes
     ----------
@@ -107,6 +113,8 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: int = 100,
     ) -> None:
         self.n_trees = n_trees
         self.n_burn = n_burn
@@ -122,6 +130,8 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def fit(self, X: Any, y: ArrayLike) -> BARTClassifier:
         """Sample the posterior.

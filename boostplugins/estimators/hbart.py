@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -67,6 +68,11 @@ class HBARTRegressor(TreeRegressor):
         Seed; None draws anew each time.
     verbose : bool or int, default=False
         Whether to show progress on the standard error stream.
+    checkpoint : str, Path or None, default=None
+        File that keeps where the chains stand; a fit that was killed goes on from it, to the same bits.
+        A fit that ends removes it.
+    checkpoint_every : int, default=100
+        Iterations between two checkpoints.
 
     Attributes
     ----------
@@ -140,6 +146,8 @@ class HBARTRegressor(TreeRegressor):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: int = 100,
     ) -> None:
         self.n_trees = n_trees
         self.n_burn = n_burn
@@ -163,6 +171,8 @@ class HBARTRegressor(TreeRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> HBARTRegressor:
         """Sample the posterior.

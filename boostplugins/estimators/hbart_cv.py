@@ -105,7 +105,8 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
         self.cv_results_ = []
         for params in candidates:
             scores = [
-                self._score(clone(base).set_params(**params), X, target, weight, fold) for fold in folds
+                self._score(clone(base).set_params(**params, checkpoint=None), X, target, weight, fold)
+                for fold in folds
             ]
             values = np.array(scores)
             error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan

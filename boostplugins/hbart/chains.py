@@ -200,6 +200,7 @@ def run_rounds(
     keep: bool,
     n_jobs: int,
     progress: Callable[[int], None] | None = None,
+    longest: int | None = None,
 ) -> None:
     """Run chains in rounds, so that they keep level and an interruption loses one round at most.
 
@@ -215,8 +216,10 @@ def run_rounds(
         Threads; draws do not depend on it.
     progress : callable, optional
         Told the iterations done after each round.
+    longest : int, optional
+        Most iterations of a round.
     """
-    length = round_length(runs[0])
+    length = min(round_length(runs[0]), longest or n_steps or 1)
     done = 0
     pool = ThreadPoolExecutor(n_jobs) if min(n_jobs, len(runs)) > 1 else None
     try:
