@@ -201,8 +201,9 @@ def _finish(score, fisher, raw, weight, limits, settings, gradient, curvature): 
     for k in range(raw.shape[1]):
         for i in range(raw.shape[0]):
             s, f = score[i, k], fisher[i, k]
-            cap = max_score * np.sqrt(max(f, 1.0) if unit_free[k] else f)
-            s = min(max(s, -cap), cap)
+            size = max(f, 1.0) if unit_free[k] else f
+            if s * s > max_score * max_score * size:
+                s = np.copysign(max_score * np.sqrt(size), s)
             if (raw[i, k] <= low[k] and s < 0.0) or (raw[i, k] >= high[k] and s > 0.0):
                 s = 0.0
             w = weight[i] * unit[k]
@@ -214,9 +215,10 @@ def _finish(score, fisher, raw, weight, limits, settings, gradient, curvature): 
             if unit_free[k]:
                 cap = max_step * max(1.0, 1.0 / f)
                 step = min(max(step, -cap), cap)
-            power = f**exponent
-            gradient[i, k] = sign * w * power * step
-            curvature[i, k] = w * power
+            if exponent > 0.0:  # a power costs more than all the rest
+                w *= f**exponent
+            gradient[i, k] = sign * w * step
+            curvature[i, k] = w
 
 
 @njit
