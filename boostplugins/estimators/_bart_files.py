@@ -16,7 +16,7 @@ from boostplugins.hbart.columns import Columns
 from boostplugins.hbart.design import VarianceDesign
 from boostplugins.hbart.posterior import ForestDraws, Posterior
 
-_MOST_LEAVES = 256  # of a tree
+_MOST_LEAVES = 128  # of a tree: its nodes are numbered by one byte
 _FOREST = ("var", "cut", "miss", "right", "start", "structure", "values")
 _DRAWS = ("sigma2", "gamma")
 
@@ -112,6 +112,7 @@ class SavedTrees(BayesianTrees):
         self.n_draws_ = self.posterior_.n_draws
         if head["named"]:
             self.feature_names_in_ = np.array(names, dtype=object)
+        self._variance_design = None
         if head["design"] is not None:
             which, missing, labels = (tuple(part) for part in head["design"])
             scales = arrays["design_centre"], arrays["design_scale"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from boostplugins.hbart.columns import Columns
 
@@ -94,7 +95,7 @@ class VarianceDesign:
         transform = None
         which: tuple[int, ...] = ()
         if hasattr(features, "transform"):
-            transform = features.fit(X).transform
+            transform = clone(features, safe=False).fit(X).transform  # the user's own one stays unfitted
         elif callable(features):
             transform = features
         elif features is None:

@@ -163,10 +163,10 @@ def fill(codes, nodes, start, structure, values, scale, out, work):  # type: ign
             if s != last[t]:
                 descend(codes, nodes, root, size, right, node_of[t])
                 last[t] = s
-            number = 0
-            few = size < 8
+            number, most = 0, (size + 1) // 2
+            few = most <= 4
             for k in range(size):
-                if var[root + k] < 0:
+                if var[root + k] < 0 and number < most:
                     value = values[position + number]
                     leaves[number] = k
                     by[number if few else k] = value if scale else -value
@@ -175,7 +175,7 @@ def fill(codes, nodes, start, structure, values, scale, out, work):  # type: ign
                 leaves[k] = 255
                 if few:
                     by[k] = by[number - 1]
-            position += number
+            position += most
             if few:
                 shift_four(out[draw], node_of[t], leaves, by, scale)
             else:
