@@ -89,9 +89,14 @@ def _rows() -> list[tuple[str, str, str]]:
         (
             "few rows, noise that changes, posteriors with diagnostics",
             "`HBARTRegressor`",
-            f"log score of concrete: {concrete('hbart')}, constant noise (BART) "
-            f"{concrete('bart')}, LightGBM {concrete('distributional')}; its 90 % intervals "
-            f"cover {concrete('hbart', 'coverage_90')}",
+            f"log score of rents: {rent('hbart')}, constant noise (BART) {rent('bart')}, chain "
+            f"{rent('sglb-lightgbm')}; its 90 % intervals cover {rent('hbart', 'coverage_90')}",
+        ),
+        (
+            "some hundred rows, the best mean",
+            "`BARTRegressor`",
+            f"RMSE of concrete: {concrete('bart', 'rmse')}, chain {concrete('sglb-catboost', 'rmse')}, random "
+            f"forest {concrete('random-forest', 'rmse')}; R-hat and trees included",
         ),
         (
             "thousands of rows, noise that changes by region",
