@@ -95,8 +95,8 @@ def _rows() -> list[tuple[str, str, str]]:
         (
             "some hundred rows, the best mean",
             "`BARTRegressor`",
-            f"RMSE of concrete: {concrete('bart', 'rmse')}, chain {concrete('sglb-catboost', 'rmse')}, random "
-            f"forest {concrete('random-forest', 'rmse')}; R-hat and trees included",
+            f"RMSE of concrete: {concrete('bart', 'rmse')}, chain {concrete('sglb-catboost', 'rmse')}, "
+            f"random forest {concrete('random-forest', 'rmse')}; R-hat included",
         ),
         (
             "thousands of rows, noise that changes by region",
