@@ -121,8 +121,8 @@ def targets(rows: Rows) -> list[str]:
         "",
         "Targets. KU AUC: the goal, and the best boosting peer's of the table; accuracy or RMSE and negative",
         f"log score within {100 * NEAR:.0f} % of bagged LightGBM's (the limit stands beside); mean KU AUC",
-        f"{AHEAD:.2f} above every boosting peer's. Peers and ours are compared over the peer's seeds. The first",
-        "setting is the one that the targets are for.",
+        f"{AHEAD:.2f} above every boosting peer's. Peers and ours are compared over the peer's seeds.",
+        "The first setting is the one that the targets are for.",
     ]
     missed = []
     for title, names in SETTINGS.items():
