@@ -126,7 +126,7 @@ def held_scores(held: list[Held], kind: str | None) -> dict[str, float]:
             found = correct(kind, residual[fit], variance[fit])
             sd = np.sqrt(variance[check] * found.factor)[:, None]
             mean, width = np.array([[0.0], [1.0]]) if found.shape is None else found.shape
-            theta = np.stack([sd * mean, np.maximum(sd * width, 1e-150)], axis=2)
+            theta = np.stack([sd * mean, np.maximum(sd * width, EXACT)], axis=2)
             dist = Predictive("normal", theta)
             probability.append(dist.cdf(residual[check]))
             density.append(dist.log_pdf(residual[check]))

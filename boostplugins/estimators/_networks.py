@@ -251,21 +251,6 @@ class PairRegressor(NetworkRegressor):
             family, theta = NormalMixture(GROUPS), self._shaped(table, theta)
         return Predictive(family, theta[:, 0] if len(self.members_) == 1 else theta)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the mean of the response.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n_samples, n_features)
-            Rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Means over the members, which no calibration moves.
-        """
-        return self._normals(X)[1][..., 0].mean(axis=1)
-
     def _normals(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """What the trees see, and mean and standard deviation of each row and member."""
         table, inputs = self._read(X)
@@ -284,7 +269,9 @@ class PairRegressor(NetworkRegressor):
         n_levels = self._encoder.n_levels
         shape = np.stack([member.shapes(table, n_levels) for member in self.members_], axis=1)
         mean = theta[..., :1] + theta[..., 1:] * shape[..., 0, :]
-        spread = np.maximum(theta[..., 1:] * shape[..., 1, :], np.finfo(np.float64).tiny)
+        # A spike where all held-out errors were 0 is no certainty: the floor holds for it as well.
+        least = max(np.sqrt(self._plan.floor) * self._unit, np.finfo(np.float64).tiny)
+        spread = np.maximum(theta[..., 1:] * shape[..., 1, :], least)
         return np.concatenate([np.full_like(mean, 1.0 / GROUPS), mean, spread], axis=-1)
 
     def _pack(self) -> tuple[dict[str, Any], Arrays]:

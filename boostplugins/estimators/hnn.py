@@ -27,10 +27,10 @@ class HNNRegressor(PairRegressor):
         0: errors of the mean weigh 1 / variance, the likelihood; 1: all weigh the same; between the
         two, a variance to the power ``beta - 1`` (beta-NLL).
     calibration : {"shape", "scale", "coverage", None}, default="shape"
-        Correction by held-out rows (20 at least), the mean kept. "shape" puts the distribution of
-        standardised errors, skewed or heavy-tailed as they are, in the place of the Normal: a mixture
-        of 20 Normals. "scale" and "coverage" stay with the Normal and multiply its variance: for the
-        best likelihood, or the best calibrated percentiles. None is the plain network.
+        Correction by held-out rows (20 at least). "shape" puts the distribution of standardised
+        errors, skewed or heavy-tailed as they are, in the place of the Normal: a mixture of 20
+        Normals. "scale" and "coverage" stay with the Normal and multiply its variance: for the best
+        likelihood, or the best calibrated percentiles. None is the plain network.
     variance_floor : float, default=1e-8
         Least variance, in units of the target's variance.
     max_epochs : int, default=1000

@@ -107,9 +107,9 @@ def error_shape(residual: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """Describe standardised errors by equally likely Normals, one for each twentieth of them.
 
     Skewness, peaks and heavy tails are kept, as the quantile recalibration of Kuleshov, Fenner and
-    Ermon (2018) keeps them, with a density as well: a kernel of Silverman's width smooths it, while
-    the variance stays. So does the predicted mean: the Normals' own is 0. (Moving it by the mean
-    held-out error calibrates percentiles better, but predicts worse where leaves are small.)
+    Ermon (2018) keeps them, with a density as well: a kernel of half of Silverman's width smooths it,
+    while the variance stays. A mean other than 0 moves the prediction: means trained by likelihood
+    lean to the quiet side of skewed responses.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def error_shape(residual: np.ndarray, variance: np.ndarray) -> np.ndarray:
     >>> import numpy as np
     >>> from boostplugins.usnrt.calibration import error_shape
     >>> mean, sd = error_shape(np.random.default_rng(0).normal(size=4000), np.ones(4000))
-    >>> bool(abs(mean.mean()) < 1e-9), round(float(np.mean(sd**2 + mean**2)), 1)
+    >>> bool(abs(mean.mean()) < 0.03), round(float(np.mean(sd**2 + mean**2)), 1)
     (True, 1.0)
     """
     standard = residual / np.sqrt(variance)
@@ -138,7 +138,7 @@ def error_shape(residual: np.ndarray, variance: np.ndarray) -> np.ndarray:
         mean[group], sd[group] = standard[rows].mean(), standard[rows].std()
     center, total = mean.mean(), float(np.mean(sd**2) + mean.var())
     middle = float(np.subtract(*np.quantile(standard, [0.75, 0.25]))) / 1.34
-    kernel = 0.9 * min(np.sqrt(total), middle) * len(standard) ** -0.2
+    kernel = 0.45 * min(np.sqrt(total), middle) * len(standard) ** -0.2
     kernel = max(kernel, _LEAST_WIDTH * max(np.sqrt(total), _LEAST_WIDTH))
     mean = (mean - center) * np.sqrt(max(1.0 - kernel**2 / total, 0.0) if total > 0 else 0.0)
-    return np.stack([mean - mean.mean(), np.sqrt(sd**2 + kernel**2)])
+    return np.stack([mean + center, np.sqrt(sd**2 + kernel**2)])

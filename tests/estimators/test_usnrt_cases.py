@@ -88,7 +88,7 @@ def test_g06_hard_splits_give_each_row_one_leaf():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 2))
     y = rng.normal(size=300) * np.where(X[:, 0] < 0, 0.1, 1)
-    model = clone(TREE).fit(X, y)
+    model = clone(TREE).set_params(calibration=None).fit(X, y)
     leaf = model.apply(X)[:, 0]
     member = model.members_[0]
     assert set(np.unique(leaf)) == set(member.tree.leaves)
