@@ -160,7 +160,10 @@ def refuse_times(name: str, values: np.ndarray) -> None:
             "such as days since a date"
         )
     if values.dtype.kind == "c":
-        raise ValueError(f"{name} must be real, got {values.dtype}; pass real and imaginary part apart")
+        raise ValueError(
+            f"{name} must be real, got {values.dtype}. Complex data not supported: "
+            "pass real and imaginary part apart"
+        )
 
 
 def check_weight(weight: ArrayLike | None, n: int, name: str = "sample_weight") -> np.ndarray | None:
