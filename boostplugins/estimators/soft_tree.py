@@ -37,7 +37,8 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         Penalty of squared gate weights on standardised features, in units of log likelihood; "auto"
         walks down a path and takes the best by `selection`.
     node_ridge : float, default=0.03
-        Penalty of squared node coefficients, the response being at scale 1 where the family follows.
+        Penalty of squared node coefficients, the response being at scale 1 where the family follows;
+        parameters after the first (deviation, shape) have 30 times as much.
     max_leaves : int, default=64
         Most leaves of all trees together, beyond one for each parameter but the first.
     max_depth : int, optional
@@ -47,7 +48,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
     df : {"effective", "coefficients", "leaves"}, default="effective"
         Degrees of freedom in the criterion: trace of the penalised information; the count of
         coefficients (the paper's text); the count of leaves (its software).
-    patience : int, default=3
+    patience : int, default=6
         Splits without a better criterion before growth stops; they are removed.
     tree : {"adaptive", "leaves"}, default="adaptive"
         Coefficients at every node (AdaSoRT) or only in leaves (SoRT).
@@ -56,6 +57,10 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
     joint : bool, default=True
         Whether all gates and coefficients are optimised jointly; otherwise gates stay as they were
         made, and coefficients follow by iteratively weighted least squares.
+    leave_one_out : bool, default=True
+        Whether parameters after the first (deviation, shape) are fitted a last time around means that
+        leave out their own row, so that predicted spreads are those of new rows; False keeps the
+        maximum of the penalised likelihood.
     features : sequence or dict of sequences, optional
         Features (numbers or names) that gates see; a dict gives them by parameter name.
     structured : sequence or dict of sequences, optional
@@ -123,10 +128,11 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         max_depth: int | None = None,
         criterion: str | None = "bic",
         df: str = "effective",
-        patience: int = 3,
+        patience: int = 6,
         tree: str = "adaptive",
         rule: str = "best",
         joint: bool = True,
+        leave_one_out: bool = True,
         features: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
         structured: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
         selection: str = "criterion",
@@ -146,6 +152,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         self.tree = tree
         self.rule = rule
         self.joint = joint
+        self.leave_one_out = leave_one_out
         self.features = features
         self.structured = structured
         self.selection = selection

@@ -162,7 +162,13 @@ class GrownTreeBase(SoftTreeBase):
             rule=self.rule,
             joint=bool(self.joint),
         )
-        return Settings(self.ridge, float(self.node_ridge), self.tree == "adaptive", growth)
+        return Settings(
+            self.ridge,
+            float(self.node_ridge),
+            self.tree == "adaptive",
+            growth,
+            leave_one_out=bool(getattr(self, "leave_one_out", True)),
+        )
 
     def _with_features(self, settings: Settings, family: Family, X: Any, weight: np.ndarray) -> Settings:
         names = self._names()

@@ -39,7 +39,7 @@ class SoftTreeClassifier(ClassifierMixin, GrownTreeBase):
         As in `SoftTreeRegressor`.
     df : {"effective", "coefficients", "leaves"}, default="effective"
         As in `SoftTreeRegressor`.
-    patience : int, default=3
+    patience : int, default=6
         As in `SoftTreeRegressor`.
     tree : {"adaptive", "leaves"}, default="adaptive"
         As in `SoftTreeRegressor`.
@@ -94,7 +94,7 @@ class SoftTreeClassifier(ClassifierMixin, GrownTreeBase):
         max_depth: int | None = None,
         criterion: str | None = "bic",
         df: str = "effective",
-        patience: int = 3,
+        patience: int = 6,
         tree: str = "adaptive",
         rule: str = "best",
         joint: bool = True,

@@ -54,13 +54,15 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         As in `SoftTreeRegressor`.
     df : {"effective", "coefficients", "leaves"}, default="effective"
         As in `SoftTreeRegressor`.
-    patience : int, default=3
+    patience : int, default=6
         As in `SoftTreeRegressor`.
     tree : {"adaptive", "leaves"}, default="adaptive"
         As in `SoftTreeRegressor`.
     rule : {"best", "each"}, default="best"
         As in `SoftTreeRegressor`.
     joint : bool, default=True
+        As in `SoftTreeRegressor`.
+    leave_one_out : bool, default=True
         As in `SoftTreeRegressor`.
     features : sequence or dict of sequences, optional
         As in `SoftTreeRegressor`.
@@ -121,10 +123,11 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         max_depth: int | None = None,
         criterion: str | None = "bic",
         df: str = "effective",
-        patience: int = 3,
+        patience: int = 6,
         tree: str = "adaptive",
         rule: str = "best",
         joint: bool = True,
+        leave_one_out: bool = True,
         features: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
         structured: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
         selection: str = "criterion",
@@ -149,6 +152,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         self.tree = tree
         self.rule = rule
         self.joint = joint
+        self.leave_one_out = leave_one_out
         self.features = features
         self.structured = structured
         self.selection = selection

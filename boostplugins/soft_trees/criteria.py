@@ -81,7 +81,7 @@ def curvature(predictor: Predictor, block: Block, penalty: Penalty) -> np.ndarra
     ridge = np.concatenate(
         [
             np.zeros(columns + 1),
-            np.full(len(tree.beta) - 1, penalty.nodes),
+            np.full(len(tree.beta) - 1, penalty.nodes * block.firmness),
             np.zeros(tree.n_splits),
             np.full(tree.omega.size, penalty.gates),
         ]
@@ -110,7 +110,7 @@ def effective_df(objective: Objective, predictors: Sequence[Predictor]) -> float
         Between the number of parameters and the count of all coefficients.
     """
     rows = sample_rows(len(objective.y), DF_ROWS)
-    blocks = [Block(b.x[rows], b.basis[rows], b.roughness) for b in objective.blocks]
+    blocks = [b.rows(rows) for b in objective.blocks]
     raw = np.stack([p.value(b) for p, b in zip(predictors, blocks)], axis=1)
     _, fisher = objective.family.score_and_fisher(objective.y[rows], raw)
     fisher = fisher * objective.weight[rows, None]
@@ -142,7 +142,7 @@ def information(predictor: Predictor, block: Block, fisher: np.ndarray) -> np.nd
     total: np.ndarray | float = 0.0
     for at in range(0, len(fisher), DF_ROWS):
         here = slice(at, at + DF_ROWS)
-        slopes = jacobian(predictor, Block(block.x[here], block.basis[here], block.roughness))
+        slopes = jacobian(predictor, block.rows(here))
         total = total + (slopes * fisher[here, None]).T @ slopes
     return np.asarray(total)
 

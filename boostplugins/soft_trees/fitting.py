@@ -14,6 +14,7 @@ from boostplugins.families import Family
 from boostplugins.soft_trees.criteria import curvature, information
 from boostplugins.soft_trees.encoding import Encoder
 from boostplugins.soft_trees.growth import Grown, Growth, grow
+from boostplugins.soft_trees.leave_out import refit_spread
 from boostplugins.soft_trees.model import SoftTreeModel, make_block
 from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
 from boostplugins.soft_trees.refine import solve_positive
@@ -26,8 +27,15 @@ logger = logging.getLogger(__name__)
 
 # The decreasing path that ridge="auto" walks.
 RIDGE_PATH = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
-# Models of the path without a better score before it ends: the steady state of the paper's rule.
-_WAIT = 1
+# Models of the path without a better score before it ends: the steady state of the paper's rule. With few
+# rows one is not enough: greedy growth now and then sticks at one ridge and not at the next.
+_WAIT, _WAIT_OF_FEW, _FEW = 1, 2, 2000
+# Node coefficients of later parameters (deviations, shapes: log units, of which 1 is much) are penalised
+# this much more than those of the first, which come in units of the response.
+_FIRMNESS = 30.0
+# How far a location may leave the range of its training values, as a share of that range; scales and
+# shapes may not: a straight line in log units soon promises far too much.
+_BEYOND = 0.25
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,8 @@ class Settings:
         Features that each parameter's gates see; all by default.
     terms : tuple of tuple of Term, optional
         Structured effects of each parameter.
+    leave_one_out : bool
+        Whether parameters after the first are refitted around first ones that leave out their own row.
 
     Examples
     --------
@@ -62,6 +72,7 @@ class Settings:
     growth: Growth = field(default_factory=Growth)
     features: tuple[list[int], ...] | None = None
     terms: tuple[tuple[Term, ...], ...] | None = None
+    leave_one_out: bool = True
 
 
 def fit_model(
@@ -117,10 +128,13 @@ def fit_model(
     terms = settings.terms or ((),) * count
     x = encoder.transform(X)
     blocks = [make_block(np.ascontiguousarray(x[:, c]), t, X) for c, t in zip(columns, terms)]
+    if not family.classification:
+        blocks[1:] = [replace(block, firmness=_FIRMNESS) for block in blocks[1:]]
     units = response_units(family, y, weight)
     response = (y - units.shift) / units.scale
     with threadpool_limits(1, user_api="blas"):
         grown, objective = _fit(family, response, weight, blocks, terms, settings, report)
+        grown = _refit(objective, grown, settings)
         shift, errors = _split_effects(objective, grown.predictors, _shared_columns(encoder, columns, terms))
     if not settings.inner:
         grown = replace(grown, predictors=[Predictor(p.gamma, p.tree.push_down()) for p in grown.predictors])
@@ -140,7 +154,10 @@ def fit_model(
         encoder,
         columns,
         terms,
-        tuple(units.fold(p, k) for k, p in enumerate(grown.predictors)),
+        tuple(
+            _bounded(units.fold(p, k), block, k in family.locations)
+            for k, (p, block) in enumerate(zip(grown.predictors, blocks))
+        ),
         tuple(units.factor[k] * a for k, a in enumerate(shift)),
         tuple(units.factor[k] * e for k, e in enumerate(errors)),
         figures,
@@ -180,10 +197,33 @@ def _fit(
             best, waited = (grown, current), 0
         else:
             waited += 1
-            if waited >= _WAIT:
+            if waited >= (_WAIT if len(y) > _FEW else _WAIT_OF_FEW):
                 break
     assert best is not None
     return best
+
+
+def _refit(objective: Objective, grown: Grown, settings: Settings) -> Grown:
+    family, y = objective.family, objective.y
+    if not settings.leave_one_out or family.classification or family.n_params == 1 or (y == y[0]).all():
+        return grown
+    growth = settings.growth
+    predictors = refit_spread(objective, list(grown.predictors), growth.final_steps, growth.joint)
+    fit = objective.log_likelihood(objective.raw(predictors))
+    return replace(
+        grown,
+        predictors=predictors,
+        log_likelihood=fit,
+        penalised=fit - objective.penalties(predictors),
+    )
+
+
+def _bounded(predictor: Predictor, block: Block, location: bool) -> Predictor:
+    """Keep the tree within the range of its training values, a location with some room."""
+    value = predictor.tree.value(block.x)
+    low, high = float(value.min()), float(value.max())
+    room = _BEYOND * (high - low) if location else 0.0
+    return replace(predictor, low=low - room, high=high + room)
 
 
 def _shared_columns(
@@ -251,6 +291,5 @@ def jacobian_product(project: np.ndarray, predictor: Predictor, block: Block) ->
     total: np.ndarray | float = 0.0
     for at in range(0, project.shape[1], DF_ROWS):
         here = slice(at, at + DF_ROWS)
-        part = Block(block.x[here], block.basis[here], block.roughness)
-        total = total + project[:, here] @ jacobian(predictor, part)
+        total = total + project[:, here] @ jacobian(predictor, block.rows(here))
     return np.asarray(total)

@@ -63,7 +63,7 @@ class Growth:
     max_depth: int | None = None
     criterion: str | None = "bic"
     df: str = "effective"
-    patience: int = 3
+    patience: int = 6
     rule: str = "best"
     joint: bool = True
     steps: int = 60
@@ -147,9 +147,9 @@ def grow(
                 f"{_leaves(model)} leaves, penalised log likelihood {current.penalised:.6g}, "
                 f"df {current.df:.4g}, criterion {current.criterion:.6g}"
             )
-        if growth.criterion is None or (
-            current.criterion < best.criterion and current.df <= MOST_DF * objective.weight.sum()
-        ):
+        if growth.criterion is not None and current.df > MOST_DF * objective.weight.sum():
+            break
+        if growth.criterion is None or current.criterion < best.criterion:
             best, waited = current, 0
         else:
             waited += 1
@@ -214,7 +214,7 @@ def _split_twice(
         path = _path_weights(tree, Block.of_features(x))
         for leaf in _divisible(tree, x, growth, 2):
             pairs = propose_pairs(
-                x, path[:, leaf], share * score[rows, k], share * fisher[rows, k], *_ridges(objective)
+                x, path[:, leaf], share * score[rows, k], share * fisher[rows, k], *_ridges(objective, k)
             )
             found.extend((gate, coef, k, leaf) for gate, coef in pairs[:2])
     best, best_value = None, before + _least_gain(before)
@@ -269,7 +269,7 @@ def _split(
         k, block = candidate.parameter, objective.blocks[candidate.parameter]
         weight = weights[k][:, candidate.leaf]
         gate, pair = polish(
-            candidate.gate, block.x, weight, score[:, k], fisher[:, k], *_ridges(objective), max_iter=15
+            candidate.gate, block.x, weight, score[:, k], fisher[:, k], *_ridges(objective, k), max_iter=15
         )
         trial, value = refine_split(objective, model, raw, k, candidate.leaf, weight, gate, pair)
         if trial is not None and value > best_value:
@@ -294,14 +294,14 @@ def _screen(
         x, seen = objective.blocks[k].x[rows], path[rows]
         for leaf in _divisible(model[k].tree, x, growth, 1):
             gates = propose(
-                x, seen[:, leaf], share * score[rows, k], share * fisher[rows, k], *_ridges(objective)
+                x, seen[:, leaf], share * score[rows, k], share * fisher[rows, k], *_ridges(objective, k)
             )
             found.extend(_Candidate(k, leaf, gate) for gate in gates[:2])
     return sorted(found, key=lambda c: -c.gate.gain)
 
 
-def _ridges(objective: Objective) -> tuple[float, float]:
-    return objective.penalty.gates, objective.penalty.nodes
+def _ridges(objective: Objective, k: int) -> tuple[float, float]:
+    return objective.penalty.gates, objective.penalty.nodes * objective.blocks[k].firmness
 
 
 def _path_weights(tree: SoftTree, block: Block) -> np.ndarray:

@@ -34,7 +34,7 @@ class SoftTreeModel:
     terms : tuple of tuple of Term
         Structured effects of each parameter.
     predictors : tuple of Predictor
-        Coefficients and trees.
+        Coefficients and trees, each tree bounded to the range of its training values.
     shift : tuple of ndarray
         The a of each parameter.
     errors : tuple of ndarray
@@ -175,13 +175,16 @@ class SoftTreeModel:
         -------
         ndarray of shape (n_samples, max_depth + 1)
             Sums of path weight times coefficient of the nodes of one depth; the root's column also
-            holds what went to the structured effects. Rows sum to raw score minus structured.
+            holds what went to the structured effects, the last one what bounds take away beyond the
+            training rows. Rows sum to raw score minus structured.
         """
         block = self.blocks(X)[parameter]
         tree = self.predictors[parameter].tree
         parts = tree.path_weights(block.x) * tree.beta
         depths = tree.depths
         out = np.stack([parts[:, depths == d].sum(axis=1) for d in range(int(depths.max()) + 1)], axis=1)
+        total = out.sum(axis=1)
+        out[:, -1] += total.clip(self.predictors[parameter].low, self.predictors[parameter].high) - total
         if block.basis.shape[1]:
             out[:, 0] -= block.basis @ self.shift[parameter]
         return out

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -46,6 +47,8 @@ class Block:
         Columns of its structured effects.
     roughness : ndarray of shape (n_columns, n_columns)
         Penalty of their coefficients.
+    firmness : float, default=1.0
+        Factor of the penalty of node coefficients.
 
     Examples
     --------
@@ -58,6 +61,22 @@ class Block:
     x: np.ndarray
     basis: np.ndarray
     roughness: np.ndarray
+    firmness: float = 1.0
+
+    def rows(self, which: np.ndarray | slice) -> Block:
+        """Take some rows.
+
+        Parameters
+        ----------
+        which : ndarray of int or slice
+            Their numbers.
+
+        Returns
+        -------
+        Block
+            A block of these rows.
+        """
+        return replace(self, x=self.x[which], basis=self.basis[which])
 
     @classmethod
     def of_features(cls, x: np.ndarray) -> Block:
@@ -86,6 +105,8 @@ class Predictor:
         Coefficients of the structured columns.
     tree : SoftTree
         The tree.
+    low, high : float
+        Bounds of the tree's value, none while it is fitted.
 
     Examples
     --------
@@ -98,6 +119,8 @@ class Predictor:
 
     gamma: np.ndarray
     tree: SoftTree
+    low: float = -math.inf
+    high: float = math.inf
 
     def value(self, block: Block) -> np.ndarray:
         """Value of the predictor.
@@ -112,7 +135,7 @@ class Predictor:
         ndarray of shape (n_samples,)
             Raw scores of one parameter.
         """
-        out = self.tree.value(block.x)
+        out = self.tree.value(block.x).clip(self.low, self.high)
         for c in range(block.basis.shape[1]):  # column by column: independent of the number of rows
             out += block.basis[:, c] * self.gamma[c]
         return out
@@ -225,13 +248,27 @@ class Objective:
         float
             What is subtracted from the log likelihood.
         """
-        total = 0.0
-        for predictor, block in zip(predictors, self.blocks):
-            tree = predictor.tree
-            total += self.penalty.gates * float((tree.omega**2).sum())
-            total += self.penalty.nodes * float((tree.beta[1:] ** 2).sum())
-            total += float(predictor.gamma @ block.roughness @ predictor.gamma)
-        return total
+        return sum(map(self.penalty_of, predictors, self.blocks))
+
+    def penalty_of(self, predictor: Predictor, block: Block) -> float:
+        """Penalty of one predictor.
+
+        Parameters
+        ----------
+        predictor : Predictor
+            Structured effects and tree.
+        block : Block
+            Its features.
+
+        Returns
+        -------
+        float
+            What is subtracted from the log likelihood.
+        """
+        tree = predictor.tree
+        total = self.penalty.gates * float((tree.omega**2).sum())
+        total += self.penalty.nodes * block.firmness * float((tree.beta[1:] ** 2).sum())
+        return total + float(predictor.gamma @ block.roughness @ predictor.gamma)
 
     def value(self, predictors: list[Predictor]) -> float:
         """Penalised log likelihood.
@@ -292,7 +329,9 @@ class Objective:
             out.append(Predictor(gamma, tree))
         return out
 
-    def loss_and_gradient(self, vector: np.ndarray, like: list[Predictor]) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(
+        self, vector: np.ndarray, like: list[Predictor], first: np.ndarray | None = None
+    ) -> tuple[float, np.ndarray]:
         """Negative penalised log likelihood and its gradient, for a minimiser.
 
         Parameters
@@ -301,6 +340,8 @@ class Objective:
             What `pack` gives.
         like : list of Predictor
             A model of the same shape.
+        first : ndarray of shape (n_samples,), optional
+            Raw scores of the first parameter where these are given; the model is of the others then.
 
         Returns
         -------
@@ -308,27 +349,32 @@ class Objective:
             Value and gradient; coefficients that a SoRT lacks get gradient 0.
         """
         predictors = self.unpack(vector, like)
-        raw = np.empty((len(self.y), len(predictors)))
+        given = 0 if first is None else 1
+        blocks = self.blocks[given:]
+        raw = np.empty((len(self.y), len(self.blocks)))
+        if first is not None:
+            raw[:, 0] = first
         gates = []
-        for k, (p, block) in enumerate(zip(predictors, self.blocks)):
+        for k, (p, block) in enumerate(zip(predictors, blocks), given):
             z = block.x @ p.tree.omega.T
             z += p.tree.intercept
             eta = np.empty(len(z))
             evaluate(z, p.tree.node, p.tree.beta, eta)
             raw[:, k] = eta + block.basis @ p.gamma if len(p.gamma) else eta
             gates.append(z)
-        value = self.log_likelihood(raw) - self.penalties(predictors)
+        value = self.log_likelihood(raw) - sum(map(self.penalty_of, predictors, blocks))
         if not np.isfinite(value):
             return np.inf, np.zeros_like(vector)
         score, _ = self.derivatives(raw)
-        parts = [self._gradient(p, b, z, u) for p, b, z, u in zip(predictors, self.blocks, gates, score.T)]
+        scores = score.T[given:]
+        parts = [self._gradient(p, b, z, u) for p, b, z, u in zip(predictors, blocks, gates, scores)]
         return -value, -np.concatenate(parts)
 
     def _gradient(self, p: Predictor, block: Block, gates: np.ndarray, score: np.ndarray) -> np.ndarray:
         tree = p.tree
         slope, beta = np.empty_like(gates), np.zeros(len(tree.beta))
         differentiate(gates, tree.node, tree.beta, np.ascontiguousarray(score), slope, beta)
-        beta[1:] -= 2.0 * self.penalty.nodes * tree.beta[1:]
+        beta[1:] -= 2.0 * self.penalty.nodes * block.firmness * tree.beta[1:]
         if not self.inner:
             beta[tree.node[1:]] = 0.0
         gamma = score @ block.basis - 2.0 * block.roughness @ p.gamma

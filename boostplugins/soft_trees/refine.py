@@ -91,9 +91,10 @@ def refine_split(
     # A SoRT has no coefficient at inner nodes: the children inherit the leaf's (the root's is an
     # intercept until the end).
     inherit = 0.0 if objective.inner or leaf == 0 else leaf_beta
-    base = objective.penalties(model) - objective.penalty.nodes * inherit**2
+    nodes = objective.penalty.nodes * objective.blocks[parameter].firmness
+    base = objective.penalties(model) - nodes * inherit**2
     shifted = raw.copy()
-    ridge, nodes = objective.penalty.gates, objective.penalty.nodes
+    ridge = objective.penalty.gates
 
     def loss(vector: np.ndarray) -> tuple[float, np.ndarray]:
         left, right, intercept, omega = vector[0], vector[1], vector[2], vector[3:]
@@ -223,7 +224,7 @@ def linear_penalty(objective: Objective, predictor: Predictor, block: Block) -> 
     matrix = np.zeros((columns + nodes, columns + nodes))
     matrix[:columns, :columns] = 2.0 * block.roughness
     free = np.arange(columns + 1, columns + nodes)
-    matrix[free, free] = 2.0 * objective.penalty.nodes
+    matrix[free, free] = 2.0 * objective.penalty.nodes * block.firmness
     return matrix
 
 

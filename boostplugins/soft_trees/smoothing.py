@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from boostplugins.soft_trees.objective import Block, Objective, Predictor
+from boostplugins.soft_trees.objective import Objective, Predictor
 from boostplugins.soft_trees.refine import (
     design,
     linear_penalty,
@@ -93,5 +93,5 @@ def _with_smoothing(
     matrices = [block.roughness.copy() for block in objective.blocks]
     for value, (k, here, term) in zip(smoothing, open_terms):
         matrices[k][here, here] = value * term.roughness
-    blocks = [Block(b.x, b.basis, m) for b, m in zip(objective.blocks, matrices)]
+    blocks = [replace(b, roughness=m) for b, m in zip(objective.blocks, matrices)]
     return replace(objective, blocks=blocks)

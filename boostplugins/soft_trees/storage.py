@@ -124,6 +124,7 @@ def pack_model(model: SoftTreeModel, prefix: str, arrays: Arrays) -> dict[str, A
     for k, predictor in enumerate(model.predictors):
         pack_tree(predictor.tree, f"{prefix}.{k}", arrays)
         arrays[f"{prefix}.{k}.gamma"] = predictor.gamma
+        arrays[f"{prefix}.{k}.bounds"] = np.array([predictor.low, predictor.high])
         arrays[f"{prefix}.{k}.shift"] = model.shift[k]
         arrays[f"{prefix}.{k}.errors"] = model.errors[k]
         arrays[f"{prefix}.{k}.columns"] = model.columns[k]
@@ -184,7 +185,10 @@ def unpack_model(state: dict[str, Any], prefix: str, arrays: Arrays, encoder: En
         encoder,
         columns,
         terms,
-        tuple(Predictor(arrays[f"{prefix}.{k}.gamma"], tree) for k, tree in enumerate(trees)),
+        tuple(
+            Predictor(arrays[f"{prefix}.{k}.gamma"], tree, *arrays[f"{prefix}.{k}.bounds"].tolist())
+            for k, tree in enumerate(trees)
+        ),
         tuple(arrays[f"{prefix}.{k}.shift"] for k in numbers),
         tuple(arrays[f"{prefix}.{k}.errors"] for k in numbers),
         {name: float(value) for name, value in state["figures"].items()},
