@@ -15,6 +15,7 @@ import argparse
 import fcntl
 import json
 import platform
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -321,14 +322,13 @@ def stored() -> dict[str, Any]:
 
 def keep(name: str, method: str, seed: int, rows: Rows) -> None:
     """Add to the store, which other runs may be writing too."""
-    with open(STORE.with_suffix(".lock"), "w") as lock:
+    with open(Path(tempfile.gettempdir()) / "usnrt_table.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         held = stored()
         held["machine"] = machine()
         rounded = {label: {key: round(v, 4) for key, v in row.items()} for label, row in rows.items()}
         held["sets"].setdefault(name, {}).setdefault(method, {})[str(seed)] = rounded
         STORE.write_text(json.dumps(held, indent=1) + "\n")
-    STORE.with_suffix(".lock").unlink(missing_ok=True)
 
 
 def run(sets: list[str], methods: list[str], seeds: list[int], again: bool) -> None:
