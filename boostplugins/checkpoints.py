@@ -86,9 +86,91 @@ class Checkpoint:
         """
         write_model(self.path, _KIND, {**state, "fingerprint": self.fingerprint}, arrays, parts)
 
+    def finished(self) -> list[bytes]:
+        """Give the stages that have ended, of a fit in several stages.
+
+        Returns
+        -------
+        list of bytes
+            Their models.
+        """
+        content = self.load()
+        return [] if content is None else content.parts[: int(content.state.get("finished", 0))]
+
+    def stage(self, finished: Sequence[bytes]) -> Stage:
+        """Make the checkpoint of the next stage of a fit in several.
+
+        Parameters
+        ----------
+        finished : sequence of bytes
+            Models of the stages that have ended.
+
+        Returns
+        -------
+        Stage
+            Writes to the same file, beside those models.
+        """
+        return Stage(self, finished)
+
+    @property
+    def companion(self) -> Path:
+        """File beside, for a booster that keeps where it stands in a format of its own."""
+        return self.path.with_name(f"{self.path.name}.booster")
+
     def remove(self) -> None:
-        """Remove the file of a fit that has ended."""
+        """Remove the files of a fit that has ended."""
         self.path.unlink(missing_ok=True)
+        self.companion.unlink(missing_ok=True)
+
+
+class Stage(Checkpoint):
+    """Checkpoint of one stage of a fit; made by `Checkpoint.stage`.
+
+    Parameters
+    ----------
+    whole : Checkpoint
+        File of the fit.
+    finished : sequence of bytes
+        Models of the stages before.
+    """
+
+    def __init__(self, whole: Checkpoint, finished: Sequence[bytes]) -> None:
+        super().__init__(whole.path, whole.every, whole.fingerprint)
+        self._finished = tuple(finished)
+
+    def load(self) -> Content | None:
+        """Read the last checkpoint of this stage.
+
+        Returns
+        -------
+        Content or None
+            What `save` was given last; None where the stage has none.
+        """
+        content = super().load()
+        if content is None or content.state.get("finished") != len(self._finished):
+            return None
+        stage = content.state["stage"]
+        return None if stage is None else Content(stage, content.arrays, content.parts[len(self._finished) :])
+
+    def save(
+        self,
+        state: dict[str, Any] | None,
+        arrays: Mapping[str, np.ndarray] | None = None,
+        parts: Sequence[bytes] = (),
+    ) -> None:
+        """Keep where the stage stands.
+
+        Parameters
+        ----------
+        state : dict or None
+            JSON-ready state; None before it has any.
+        arrays : mapping of ndarray, optional
+            Arrays.
+        parts : sequence of bytes, default=()
+            Models in the boosters' own formats.
+        """
+        whole = {"stage": state, "finished": len(self._finished)}
+        super().save(whole, arrays, [*self._finished, *parts])
 
 
 def checkpoint_of(estimator: Any, *data: Any) -> Checkpoint | None:

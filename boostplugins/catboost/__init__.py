@@ -22,6 +22,7 @@ _PUBLIC = {
     "CyclicalSGLB": "chain",
     "Distributional": "distributional",
     "EarlyStopping": "callback",
+    "train_with_checkpoints": "resuming",
 }
 
 __all__ = sorted(_PUBLIC)

@@ -147,7 +147,7 @@ def _as_sequence(callbacks: Any) -> Sequence[Any]:
     return callbacks if isinstance(callbacks, (list, tuple)) else (callbacks,)
 
 
-def check_settings(fit: FitSettings, n_outputs: int, noise: str) -> None:
+def check_settings(fit: FitSettings, n_outputs: int, noise: str, keeps: bool = False) -> None:
     """Refuse settings under which the chain would not be the one asked for.
 
     Parameters
@@ -158,6 +158,8 @@ def check_settings(fit: FitSettings, n_outputs: int, noise: str) -> None:
         Raw scores a row.
     noise : {"objective", "catboost", "none"}
         Who draws the Langevin noise.
+    keeps : bool, default=False
+        Whether the chain's clock knows of CatBoost's snapshots.
 
     Raises
     ------
@@ -179,8 +181,11 @@ def check_settings(fit: FitSettings, n_outputs: int, noise: str) -> None:
         raise ValueError('noise="catboost" needs langevin=True; pass **loss.catboost_params() to the model')
     if fit.init_model is not None:
         raise ValueError("init_model must be None: a chain is not continued; train one longer chain")
-    if params.get("save_snapshot"):
-        raise ValueError("save_snapshot must be off: a resumed fit loses the chain's clock; train in one go")
+    if params.get("save_snapshot") and not keeps:
+        raise ValueError(
+            "save_snapshot must be off: a resumed fit loses the chain's clock; use "
+            "boostplugins.catboost.train_with_checkpoints"
+        )
     if fit.shrink > 0 and fit.has_baseline:
         raise ValueError("baseline cannot go with shrink > 0, which would not reach it; use shrink=0")
     if fit.shrink > 0 and params.get("use_best_model"):

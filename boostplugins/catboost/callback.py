@@ -166,6 +166,8 @@ class ChainCallback:
 
     def __init__(self, loss: Any) -> None:
         self.loss = loss
+        self.keeps = False  # whether it knows of snapshots
+        self.done = 0  # trees in the snapshot that the fit goes on from
         self._states: dict[int, weakref.ref[TrainingState]] = {}
 
     def attach(self, state: TrainingState) -> None:
@@ -201,7 +203,7 @@ class ChainCallback:
         return True
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"loss": self.loss, "_states": {}}
+        return {**self.__dict__, "_states": {}}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ChainCallback:
         return type(self)(self.loss)

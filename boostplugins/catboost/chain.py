@@ -255,11 +255,12 @@ class CyclicalSGLB:
         CatBoost
             The fitted model.
         """
-        guarded = GuardedCallbacks(tuple(callbacks))
+        clocks = [callback for callback in callbacks if isinstance(callback, ChainCallback)]
+        guarded = GuardedCallbacks(tuple(callback for callback in callbacks if callback not in clocks))
         guarded.before_training()
         try:
             with interruptible():
-                model.fit(X, y, callbacks=[self.callback(), guarded], **options)
+                model.fit(X, y, callbacks=[*(clocks or [self.callback()]), guarded], **options)
         except Exception:
             guarded.reraise()  # what a callback raised tells more than what CatBoost made of it
             raise
@@ -329,11 +330,12 @@ class CyclicalSGLB:
     def _bind(self, fit: FitSettings, loss: Loss, prior: FittedPrior | None) -> Any:
         """Make the objective of one fit."""
         turns = in_turns(loss)
-        check_settings(fit, 1 if turns else loss.n_outputs, self.noise)
         clocks = [item for item in fit.callbacks if isinstance(item, ChainCallback)]
         for item in fit.callbacks:
             if isinstance(item, GuardedCallbacks):
                 clocks += [inner for inner in item.callbacks if isinstance(inner, ChainCallback)]
+        keeps = any(clock.keeps for clock in clocks)
+        check_settings(fit, 1 if turns else loss.n_outputs, self.noise, keeps)
         if not clocks:
             raise ValueError(
                 "callbacks must hold the chain's clock, got none: fit(..., callbacks=[loss.callback()]); "
@@ -373,13 +375,19 @@ class CyclicalSGLB:
         if isinstance(state, TurnState):
             start_of(loss, fit.pool)  # says what is missing
             return RowsInTurn(state, fit.pool, fit.shrink * fit.learning_rate)  # type: ignore[arg-type]
-        if loss.n_outputs == 1:
-            if fit.pool is None:
-                return RowsInBlocks(state)
-            return RowsInBlocks(state, fit.pool.y_, fit.pool.labels_ if fit.shuffled else None)
-        from boostplugins.catboost.row_objective import make_row_objective
+        done = max(clock.done for clock in clocks)
+        objective: Any
+        if loss.n_outputs > 1:
+            from boostplugins.catboost.row_objective import make_row_objective
 
-        return make_row_objective(state, fit)
+            objective = make_row_objective(state, fit)
+        elif fit.pool is None:
+            objective = RowsInBlocks(state)
+        else:
+            objective = RowsInBlocks(state, fit.pool.y_, fit.pool.labels_ if fit.shuffled or done else None)
+        if done and fit.pool is not None:
+            objective.resume(done, np.asarray(fit.pool.get_weight(), dtype=np.float64))
+        return objective
 
     def _ready_loss(self, fit: FitSettings) -> Loss:
         if isinstance(self.loss, SquaredError) and self.loss.noise_variance is None:

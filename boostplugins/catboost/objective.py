@@ -100,6 +100,20 @@ class RowsInBlocks:
         self._slowly(approxes, targets, out)
         return out
 
+    def resume(self, done: int, weight: np.ndarray) -> None:
+        """Go on from a snapshot, without the census of the first tree.
+
+        Parameters
+        ----------
+        done : int
+            Trees in the snapshot.
+        weight : ndarray of shape (n_rows,)
+            Weights.
+        """
+        self._weight = weight
+        self._start = self._know_rows()
+        self.state.advance(done)
+
     def prepare(self) -> None:
         """Make ready for the iteration that the clock has come to.
 
@@ -180,6 +194,11 @@ class RowsInBlocks:
         if self._y is None:
             self._y = y
         self._census = []
+        return self._know_rows()
+
+    def _know_rows(self) -> float:
+        """Set up the table and the start, once responses and weights are known."""
+        assert self._y is not None
         self._table[LABEL], self._table[GAIN], self._table[WEIGHT] = self._y, self._weight, self._weight
         self._table[ROOT] = np.sqrt(self._weight)
         return float(self.state.begin(self._y, self._weight)[0])

@@ -44,6 +44,20 @@ class _RowByRow:
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
+    def resume(self, done: int, weight: np.ndarray) -> None:
+        """Go on from a snapshot, without the census of the first tree.
+
+        Parameters
+        ----------
+        done : int
+            Trees in the snapshot.
+        weight : ndarray of shape (n_rows,)
+            Weights.
+        """
+        self._weights[:] = weight
+        self._start = (self.state.begin(self._y, self._weights) / self.state.learning_rate).tolist()
+        self.state.advance(done)
+
     def _items(self, stage: int) -> Iterator[Item]:
         """Make the items of every row for one pass."""
         state, loss, w = self.state, self.state.loss, self._weights

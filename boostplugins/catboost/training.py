@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from catboost import CatBoost
 
+from boostplugins.catboost import resuming
 from boostplugins.catboost.chain import CyclicalSGLB
 from boostplugins.catboost.reader import CatBoostReader
 from boostplugins.catboost.turns import in_turns, trees_a_round
+from boostplugins.checkpoints import Checkpoint
 from boostplugins.losses import Loss
 from boostplugins.masks import RowMask
 from boostplugins.schedules import GradientSchedule
@@ -44,6 +46,7 @@ def train(
     verbose: bool | int,
     callbacks: Sequence[Any],
     booster_params: dict[str, Any],
+    checkpoint: Checkpoint | None = None,
 ) -> CatBoost:
     """Train one chain.
 
@@ -80,6 +83,8 @@ def train(
         User callbacks.
     booster_params : dict
         Further CatBoost parameters; they win.
+    checkpoint : Checkpoint, optional
+        File to go on from, and to keep where the training stands.
 
     Returns
     -------
@@ -117,12 +122,12 @@ def train(
         **_leaf_rule(min_samples_leaf, in_turns(chain.loss)),
         metric_period=n_estimators * trees_a_round(chain.loss) if eval_set is None and not verbose else 1,
     )
-    model = CatBoost(settings | booster_params)
+    params = settings | booster_params
     held_out = None if eval_set is None else chain.pool(*eval_set, **options)
-    chain.fit(
-        model, pool, callbacks=callbacks, eval_set=held_out, early_stopping_rounds=early_stopping_rounds
-    )
-    return model
+    more = {"eval_set": held_out, "early_stopping_rounds": early_stopping_rounds}
+    if checkpoint is not None:
+        return resuming.train(chain, params, pool, checkpoint, callbacks, **more)
+    return chain.fit(CatBoost(params), pool, callbacks=callbacks, **more)
 
 
 def _leaf_rule(min_samples_leaf: int, symmetric: bool) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_integer, check_jobs, check_option, check_real
+from boostplugins.checkpoints import checkpoint_of
 from boostplugins.estimators._frames import predict_frame
 from boostplugins.estimators._labels import nothing_to_split, seed_of, take_rows
 from boostplugins.estimators._saved import pack_labels, unpack_labels
@@ -68,6 +69,8 @@ class SGLBBase(BaseEstimator):
         verbose: bool | int = False,
         random_state: int | np.random.RandomState | None = 0,
         booster_params: dict[str, Any] | None = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: int = 50,
     ) -> None:
         self.loss = loss
         self.booster = booster
@@ -89,6 +92,8 @@ class SGLBBase(BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
         self.booster_params = booster_params
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -228,6 +233,7 @@ class SGLBBase(BaseEstimator):
             raise ValueError(
                 "early_stopping_rounds needs held-out rows; pass validation_fraction or eval_set"
             )
+        checkpoint = checkpoint_of(self, X, y, weight, eval_set)
         self.models_: list[Any] = []
         self._virtual = []
         self.constant_ = loss.ready(y, weight).start(y, weight)
@@ -262,7 +268,9 @@ class SGLBBase(BaseEstimator):
         trees: dict[str, Any] = {}
         if self.booster == "lightgbm" and self.depth is None:
             trees = {"max_depth": -1, "num_leaves": _CLASS_LEAVES if loss.classification else _MEAN_LEAVES}
-        for chain in range(self.n_chains):
+        finished = [] if checkpoint is None else checkpoint.finished()
+        self.models_ = [self._trainer.restore(content) for content in finished]
+        for chain in range(len(finished), self.n_chains):
             model = self._trainer.train(
                 loss=self.loss_,
                 prior=None if prior is None else replace(prior, random_state=prior.random_state + chain),
@@ -282,9 +290,15 @@ class SGLBBase(BaseEstimator):
                 verbose=self.verbose,
                 callbacks=callbacks,
                 booster_params=trees | (self.booster_params or {}),
+                checkpoint=None if checkpoint is None else checkpoint.stage(finished),
                 **settings,
             )
             self.models_.append(model)
+            if checkpoint is not None and chain + 1 < self.n_chains:
+                finished.append(self._trainer.dump(model))
+                checkpoint.stage(finished).save(None)
+        if checkpoint is not None:
+            checkpoint.remove()
         self._virtual = self._ensembles()
         self.loss_ = self._virtual[0].loss
 

@@ -69,6 +69,11 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
         Seed; an integer gives the same model anywhere.
     booster_params : dict, optional
         Further parameters of the booster.
+    checkpoint : str, Path or None, default=None
+        File that keeps where the fit stands; one that was killed goes on from it, to the same bits. A
+        fit that ends removes it. On CatBoost, whose own snapshot does it, a second file stands beside.
+    checkpoint_every : int, default=50
+        Iterations between two checkpoints.
 
     Attributes
     ----------

@@ -18,6 +18,7 @@ if tuple(int(part) for part in _lightgbm.__version__.split(".")[:2]) < (4, 5):
 _PUBLIC = {
     "CyclicalSGLB": "chain",
     "Distributional": "distributional",
+    "train_with_checkpoints": "resuming",
 }
 
 __all__ = sorted(_PUBLIC)

@@ -13,6 +13,7 @@ from boostplugins.lightgbm.state import TrainingState
 
 if TYPE_CHECKING:
     from boostplugins.lightgbm.chain import CyclicalSGLB
+    from boostplugins.lightgbm.resuming import Resumed
 
 
 class ChainCallback:
@@ -31,6 +32,7 @@ class ChainCallback:
     def __init__(self, chain: CyclicalSGLB) -> None:
         self.chain = chain
         self.order = 1000  # after every callback that resets parameters
+        self.resumed: Resumed | None = None
 
     def __call__(self, env: Any) -> None:
         """Make an iteration ready.
@@ -53,12 +55,28 @@ class ChainCallback:
                     f"learning_rate must stay as it is, {state.learning_rate:g}, got {rate:g} in iteration "
                     f"{env.iteration}: the noise of a chain goes by it; drop reset_parameter"
                 )
-            state.arm(state.begin + env.iteration - env.begin_iteration)
+            state.arm(state.begin + state.done + env.iteration - env.begin_iteration)
             booster.update = _Update(booster, state)
+
+    def state_of(self, booster: Booster) -> TrainingState:
+        """Find the state of a fit in this thread.
+
+        Parameters
+        ----------
+        booster : Booster
+            Booster of the fit.
+
+        Returns
+        -------
+        TrainingState
+            Its state.
+        """
+        return sessions.states[booster]
 
     def _begin(self, booster: Booster, env: Any) -> TrainingState:
         try:
-            state = TrainingState(self.chain, booster, env.params, env.end_iteration - env.begin_iteration)
+            steps = env.end_iteration - env.begin_iteration
+            state = TrainingState(self.chain, booster, env.params, steps, self.resumed)
         except Exception:
             if booster._network:
                 booster.free_network()  # or the other machines would wait for this one

@@ -7,6 +7,7 @@ chain's own are kept here, for the training rows and for every evaluation set.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,37 @@ class LeafDraws:
         self._state = state
         self._train: _Scores | None = None
         self._held: dict[int, _Scores] = {}
+        self._waiting: list[_Scores] = []
         self._tables: list[_Table] = []
+
+    def resume(self, scores: Sequence[np.ndarray], own: Sequence[np.ndarray]) -> None:
+        """Set scores back to where a killed training left them.
+
+        Parameters
+        ----------
+        scores : sequence of ndarray of shape (n_outputs, n_rows)
+            LightGBM's of the training set and of each evaluation set.
+        own : sequence of ndarray of shape (n_outputs, n_rows)
+            The chain's.
+        """
+        self._train, *self._waiting = (_Scores(*pair) for pair in zip(scores, own, strict=True))
+
+    def own(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Give the chain's scores of the training set and of each evaluation set.
+
+        Parameters
+        ----------
+        scores : sequence of ndarray of shape (n_outputs, n_rows)
+            LightGBM's, of the same sets.
+
+        Returns
+        -------
+        list of ndarray of shape (n_outputs, n_rows)
+            The chain's; LightGBM's own where no metric of the chain scores the set.
+        """
+        known = [self._train, *self._held.values()]
+        found = [next((k for k in known if k and np.array_equal(k.booster, s)), None) for s in scores]
+        return [s if k is None else k.chain for k, s in zip(found, scores)]
 
     def scores(self, scores: np.ndarray) -> np.ndarray:
         """Give the chain's scores of the training rows.
@@ -102,7 +133,7 @@ class LeafDraws:
             first = np.zeros(grown.shape)
             if start is not None:
                 first[:] = np.reshape(start, grown.T.shape, order="F").T
-            self._held[key] = _Scores(first)
+            self._held[key] = self._waiting.pop(0) if self._waiting else _Scores(first)
         held = self._held[key]
         if not np.array_equal(held.booster, grown):
             for k, table in enumerate(self._tables):
@@ -114,9 +145,9 @@ class LeafDraws:
 class _Scores:
     """The chain's scores of a data set, and LightGBM's, from which its growth is taken."""
 
-    def __init__(self, scores: np.ndarray) -> None:
-        self.chain = np.array(scores, dtype=np.float64)
-        self.booster = self.chain.copy()
+    def __init__(self, scores: np.ndarray, own: np.ndarray | None = None) -> None:
+        self.booster = np.array(scores, dtype=np.float64)
+        self.chain = np.array(self.booster if own is None else own)
 
 
 class _Table:

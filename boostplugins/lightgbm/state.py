@@ -35,6 +35,7 @@ from boostplugins.noise import Stream, normals
 
 if TYPE_CHECKING:
     from boostplugins.lightgbm.chain import CyclicalSGLB
+    from boostplugins.lightgbm.resuming import Resumed
 
 _NO_WEIGHT = np.empty(0, dtype=np.float32)
 _NO_MASK = np.empty(0, dtype=np.bool_)
@@ -53,10 +54,17 @@ class TrainingState:
         LightGBM's parameters.
     n_iterations : int
         Iterations of this fit.
+    resumed : Resumed, optional
+        Where a killed training of the same chain stood.
     """
 
     def __init__(
-        self, chain: CyclicalSGLB, booster: Booster, params: dict[str, Any], n_iterations: int
+        self,
+        chain: CyclicalSGLB,
+        booster: Booster,
+        params: dict[str, Any],
+        n_iterations: int,
+        resumed: Resumed | None = None,
     ) -> None:
         data: Dataset = booster.train_set
         self.chain = chain
@@ -69,7 +77,10 @@ class TrainingState:
         weights = check_weight(weight, self.n_rows, "weight")
         chain.loss.check_labels(y)
         self.begin = int(booster.current_iteration())
-        self.total = self.begin + n_iterations
+        self.done = 0 if resumed is None else resumed.done
+        self.total = self.begin + self.done + n_iterations
+        # Of the user's; those of a killed training are where its chain stood.
+        self._has_start = resumed is None and has_start(data)
         self.learning_rate = float(find(params, "learning_rate"))
         self._threads = thread_count(params)
         self.first_row, distributed = first_row(params)
@@ -94,11 +105,13 @@ class TrainingState:
         self.prior = self._ready_prior(data, y, weights, distributed)
         self._offset = np.empty((self.loss.n_outputs, 0))
         self._cycle = -1
-        self.iteration = self.begin
+        self.iteration = self.begin + self.done
         self.armed = False
-        self.skipped: list[int] = []
+        self.skipped: list[int] = [] if resumed is None else list(resumed.skipped)
         independent = chain.leaf_noise != "shared" and self.noise_size > 0 and not distributed
         self.leaves = LeafDraws(self) if independent else None
+        if self.leaves is not None and resumed is not None:
+            self.leaves.resume(resumed.scores, resumed.chain)
         self.splittable = any(data.feature_num_bin(i) > 1 for i in range(data.num_feature()))
         write_description(booster, self.description(), self.splittable)
 
@@ -119,7 +132,7 @@ class TrainingState:
                 f"shrink * learning_rate must be < 1, got {chain.shrink * self.learning_rate:g}: the model "
                 "would change its sign every iteration"
             )
-        if chain.shrink > 0 and (self.begin or has_start(data)):
+        if chain.shrink > 0 and (self.begin or self._has_start):
             raise ValueError(
                 "init_model and init_score cannot go with shrink > 0, which would miss them; use shrink=0"
             )
@@ -159,7 +172,7 @@ class TrainingState:
         return fitted.in_units(self.loss.prior_units(y, weight))
 
     def _start(self, y: np.ndarray, weight: np.ndarray | None, data: Dataset) -> np.ndarray:
-        if self.begin or has_start(data):
+        if self.begin or self._has_start:
             return np.zeros(self.loss.n_outputs)
         if self.chain.start is not None:
             return np.asarray(self.chain.start, dtype=np.float64)

@@ -11,6 +11,8 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 
+from boostplugins.checkpoints import Checkpoint
+from boostplugins.lightgbm import resuming
 from boostplugins.lightgbm.chain import CyclicalSGLB
 from boostplugins.lightgbm.description import read_description, write_description
 from boostplugins.lightgbm.reader import LightGBMReader
@@ -50,6 +52,7 @@ def train(
     verbose: bool | int,
     callbacks: Sequence[Any],
     booster_params: dict[str, Any],
+    checkpoint: Checkpoint | None = None,
 ) -> lgb.Booster:
     """Train one chain.
 
@@ -86,6 +89,8 @@ def train(
         LightGBM's own callbacks, or objects with ``after_iteration``.
     booster_params : dict
         Further LightGBM parameters, and ``leaf_noise`` of the chain; they win.
+    checkpoint : Checkpoint, optional
+        File to go on from, and to keep where the training stands.
 
     Returns
     -------
@@ -132,7 +137,7 @@ def train(
     held = {"free_raw_data": False, "params": {"verbosity": params["verbosity"]}}
     data = lgb.Dataset(_frame(X, categorical), y, weight=sample_weight, **held)
     user = UserCallbacks(callbacks)
-    clocks = [chain.callback(), *user.for_lightgbm()]
+    clocks = user.for_lightgbm()
     if verbose and eval_set is not None:
         clocks.append(lgb.log_evaluation(int(verbose)))
     evaluation: dict[str, Any] = {}
@@ -144,9 +149,13 @@ def train(
             clocks.append(lgb.early_stopping(early_stopping_rounds, verbose=bool(verbose)))
     user.before_training()
     try:
-        booster = lgb.train(
-            params, data, n_estimators, callbacks=clocks, keep_training_booster=True, **evaluation
-        )
+        if checkpoint is None:
+            clocks = [chain.callback(), *clocks]
+            booster = lgb.train(
+                params, data, n_estimators, callbacks=clocks, keep_training_booster=True, **evaluation
+            )
+        else:
+            booster = resuming.train(chain, params, data, n_estimators, checkpoint, clocks, **evaluation)
     finally:
         user.after_training()
     # A chain is read at its cycle ends: unlike LightGBM, keep what came after the best iteration.

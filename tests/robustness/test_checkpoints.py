@@ -1,0 +1,208 @@
+"""Long fits survive: killed anywhere, they go on to the bits of a fit that nobody killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import boostplugins
+from boostplugins import checkpoints
+from boostplugins.checkpoints import Checkpoint, fingerprint
+
+from .killed_fit import LONGER, settings
+from .small_models import MAKERS, fitted, make, predictor, rows, target
+
+SAMPLERS = ("bart_regressor", "bart_classifier", "hbart", "hbart_forest")
+LIGHTGBM = ("sglb_classifier_lightgbm", "sglb_regressor_lightgbm")
+CATBOOST = ("sglb_classifier_catboost", "sglb_regressor_catboost")
+KEPT = (*SAMPLERS, *LIGHTGBM, *CATBOOST)
+STOPPED = {"validation_fraction": 0.3, "early_stopping_rounds": 3}
+
+
+class Killed(BaseException):
+    """What no code of ours catches."""
+
+
+def test_every_estimator_of_long_fits_has_checkpoints():
+    named = {name for name in MAKERS if "checkpoint" in make(name).get_params(deep=False)}
+    assert named == set(KEPT)
+
+
+def kill_after(monkeypatch, n_saves):
+    left = [n_saves]
+    save = Checkpoint.save
+
+    def save_and_die(self, *args, **options):
+        save(self, *args, **options)
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+
+    monkeypatch.setattr(Checkpoint, "save", save_and_die)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        *((name, {}) for name in (*SAMPLERS, *LIGHTGBM)),
+        ("sglb_regressor_lightgbm", {"n_chains": 2, "n_estimators": 12, **STOPPED}),
+        ("sglb_classifier_lightgbm", {"loss": "softmax", **STOPPED}),
+        ("sglb_regressor_lightgbm", {"loss": "normal", "mask": boostplugins.BernoulliMask(0.6)}),
+        ("sglb_regressor_lightgbm", {"temperature": 1e6, "booster_params": {"leaf_noise": "shared"}}),
+    ],
+)
+def test_f07_a_fit_killed_after_any_checkpoint_goes_on_to_the_same_bits(name, more, tmp_path, monkeypatch):
+    path = tmp_path / "checkpoint"
+    expected = predictor(fitted(name, **more))(rows())
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            kill_after(patch, 1)
+            with pytest.raises(Killed):
+                fitted(name, checkpoint=path, checkpoint_every=2, **more)
+        assert path.exists()
+    if name in SAMPLERS:
+        started = []
+        unpack = boostplugins.estimators._bart_base.unpack_runs
+        monkeypatch.setattr(
+            boostplugins.estimators._bart_base,
+            "unpack_runs",
+            lambda *args: started.append(unpack(*args)),
+        )
+    found = fitted(name, checkpoint=path, checkpoint_every=2, **more)
+    if name in SAMPLERS:
+        assert len(started) == 1
+    np.testing.assert_array_equal(predictor(found)(rows()), expected)
+    assert list(tmp_path.iterdir()) == []
+
+
+class Stop(Exception):
+    """Raised by a callback."""
+
+
+class After:
+    """Callback that ends a training, and counts."""
+
+    def __init__(self, limit=None):
+        self.seen, self.limit = [], limit
+
+    def after_iteration(self, info):
+        self.seen.append(info.iteration)
+        if len(self.seen) == self.limit:
+            raise Stop
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        *((name, {}) for name in CATBOOST),
+        ("sglb_classifier_catboost", {"loss": "softmax", **STOPPED}),
+        ("sglb_regressor_catboost", {"prior": boostplugins.RandomPrior(), "shrink": 0.1, **STOPPED}),
+        ("sglb_regressor_catboost", {"cat_features": [1], "mask": boostplugins.BernoulliMask(0.6)}),
+    ],
+)
+def test_f07_snapshots_of_catboost_go_on_to_the_same_bits(name, more, tmp_path):
+    path = tmp_path / "checkpoint"
+    more = {"n_chains": 1, **more}
+    X = rows().round(1) if "cat_features" in more else rows()
+    weight = 1.0 + (np.arange(len(X)) % 3)
+
+    def fit(callback, **options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return make(name, **more, **options).fit(X, target(name), weight, callbacks=[callback])
+
+    expected = predictor(fit(After()))(X)
+    kept = {"checkpoint": path, "checkpoint_every": 1}
+    for limit in (2, 1):
+        with pytest.raises(Stop):
+            fit(After(limit), **kept)
+    last = After()
+    np.testing.assert_array_equal(predictor(fit(last, **kept))(X), expected)
+    assert last.seen[0] == 4
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["hbart", "sglb_classifier_lightgbm", "sglb_classifier_catboost"])
+def test_checkpoints_of_other_fits_and_damaged_ones_are_refused(name, tmp_path, monkeypatch):
+    path = tmp_path / "checkpoint"
+    kill_after(monkeypatch, 1)
+    with pytest.raises(Killed):
+        fitted(name, checkpoint=path, checkpoint_every=2)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="belongs to a fit of other data, settings or versions; remove"):
+        fitted(name, checkpoint=path, random_state=7)
+    with pytest.raises(ValueError, match="belongs to a fit of other data"):
+        make(name, checkpoint=path).fit(rows() + 1e-9, target(name))
+    content = path.read_bytes()
+    path.write_bytes(content[:40] + b"?" + content[41:])
+    with pytest.raises(ValueError, match="checkpoint is no saved model of boostplugins: its checksum"):
+        fitted(name, checkpoint=path)
+
+
+@pytest.mark.parametrize("name", ["hbart", "sglb_classifier_lightgbm"])
+def test_settings_of_checkpoints_are_checked(name, tmp_path):
+    with pytest.raises(ValueError, match="random_state must be an integer with checkpoint"):
+        fitted(name, checkpoint=tmp_path / "a", random_state=None)
+    with pytest.raises(ValueError, match="checkpoint must be a file in a folder that exists"):
+        fitted(name, checkpoint=tmp_path / "none" / "a")
+    with pytest.raises(ValueError, match="checkpoint_every must be an integer >= 1"):
+        fitted(name, checkpoint=tmp_path / "a", checkpoint_every=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_draws_that_cannot_be_gone_on_with_are_refused(tmp_path):
+    for more in ({"feature_fraction": 0.5}, {"subsample_freq": 1, "subsample": 0.5}, {"boosting": "dart"}):
+        with pytest.raises(ValueError, match="must be at its default with checkpoint"):
+            fitted("sglb_classifier_lightgbm", checkpoint=tmp_path / "a", booster_params=more)
+
+
+def test_fingerprints_go_by_content(tmp_path):
+    X = rows()
+    assert fingerprint(X, "a") == fingerprint(X.copy(), "a") != fingerprint(X, "b")
+    assert fingerprint([X, None]) != fingerprint([None, X])
+    assert fingerprint(lambda x: x)  # no pickle, still a name
+    assert checkpoints._version("no such package") == ""
+
+
+def test_chosen_arguments_leave_their_folds_without_checkpoints(tmp_path):
+    model = make("hbart_cv")
+    model.set_params(estimator=clone(model.estimator).set_params(checkpoint=tmp_path / "a"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(rows(), target("hbart_cv"))
+    assert list(tmp_path.iterdir()) == []
+    model.save(tmp_path / "model")
+    assert type(model).load(tmp_path / "model").best_params_ == model.best_params_
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
+def test_f07_twenty_kills_at_random_moments(tmp_path):
+    """Kill -9 the same three fits until they end; each time they go on where they stood."""
+    expected = {name: predictor(fitted(name, **settings(name)))(rows()) for name in LONGER}
+    command = [sys.executable, "-W", "ignore", "-m", "tests.robustness.killed_fit", str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": str(Path(boostplugins.__file__).parents[1])}
+    rng = np.random.default_rng(0)
+    kills, ends = 0, 0
+    while kills < 20 or ends == 0:
+        child = subprocess.Popen([*command, *LONGER], env=environment, stdout=subprocess.PIPE, text=True)
+        with child:
+            child.stdout.readline()  # imports are done
+            if kills < 20:
+                time.sleep(float(rng.uniform(0.0, 1.2)))
+                child.kill()
+            ended = child.wait() == 0
+        kills, ends = kills + (not ended), ends + ended
+        for path in tmp_path.glob("*.npy"):
+            np.testing.assert_array_equal(np.load(path), expected[path.stem])
+            path.unlink()
+    assert list(tmp_path.iterdir()) == []
