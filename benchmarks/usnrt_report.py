@@ -143,6 +143,24 @@ def choice(sets: dict[str, Means]) -> list[str]:
     return lines
 
 
+def same_trees(held: dict[str, Any]) -> list[str]:
+    """How often the paper's rule and the adjusted test grew the same tree from the same rows."""
+    alike, apart = [], []
+    for name, methods in held["sets"].items():
+        for seed, rows in methods.get("paper_test", {}).items():
+            ours = methods.get("networks", {}).get(seed, {}).get("USNRT")
+            theirs = rows["USNRT, paper's test"]
+            if ours is not None:
+                same = all(ours[key] == theirs[key] for key in ("ece", "nll", "leaves"))
+                (alike if same else apart).append(f"{name}, seed {seed}")
+    if not alike + apart:
+        return []
+    return [
+        f"Split test: the paper's rule and the adjusted test grew the same tree in {len(alike)} of "
+        f"{len(alike + apart)} fits; not on {', '.join(apart) or 'any'}."
+    ]
+
+
 def losses(sets: dict[str, Means]) -> list[str]:
     """Where the plain tree is worse than published, and what helps there."""
     lines = ["Where the plain tree (no calibration) loses by ECE, and what wins:"]
@@ -190,5 +208,6 @@ def table(held: dict[str, Any]) -> str:
     missing = [name for name in TASKS if name not in sets]
     if missing:
         parts.append([f"Not run: {', '.join(missing)}."])
+    parts += [part for part in [same_trees(held)] if part]
     parts += [set_table(name, TASKS[name], means) for name, means in sets.items()]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
