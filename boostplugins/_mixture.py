@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from boostplugins.families import Family
-from boostplugins.families._crps import sum_over_integers
+from boostplugins.families._crps import panel_edges, panel_integral, sum_over_integers
 from boostplugins.families._invert import Cdf, halve_integers, invert
 from boostplugins.families.normal import Normal
 from boostplugins.families.normal_mixture import mixture_of_normals_crps
@@ -15,8 +15,8 @@ _BLOCK = 2_000_000  # pairwise terms held at a time
 _TAIL = 1e-9
 _NEWTON_STEPS = 12
 _ROOT_TWO_PI = float(np.sqrt(2.0 * np.pi))
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_PANEL_NODES, _PANEL_WEIGHTS = 0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS
+# Probabilities whose quantiles are the edges of panels.
+LEVELS = np.array([_TAIL, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1 - _TAIL])
 
 
 def mixture_ppf(family: Family, theta: np.ndarray, weights: np.ndarray | None, q: np.ndarray) -> np.ndarray:
@@ -132,23 +132,21 @@ def _numeric_crps(family: Family, theta: np.ndarray, w: np.ndarray, y: np.ndarra
     """Integrate (F - 1{x >= y})^2 between the members' quantiles, panel by panel."""
     if family.discrete:
         return _discrete_crps(family, theta, w, y)
-    levels = np.array([_TAIL, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1 - _TAIL])
-    knots = family.ppf(levels[None, :, None], theta[:, None, :, :])  # (n, levels, M)
-    edges = np.sort(np.concatenate([knots.min(axis=2), knots.max(axis=2), y[:, None]], axis=1), axis=1)
-    total = np.zeros(len(y))
-    for j in range(edges.shape[1] - 1):
-        left, width = edges[:, j], edges[:, j + 1] - edges[:, j]
-        x = left[:, None] + width[:, None] * _PANEL_NODES
+    knots = family.ppf(LEVELS[None, :, None], theta[:, None, :, :])  # (n, levels, M)
+    edges = panel_edges(knots.min(axis=2), knots.max(axis=2), y[:, None])
+
+    def gap(x: np.ndarray) -> np.ndarray:
         f = np.einsum("nxm,m->nx", family.cdf(x[:, :, None], theta[:, None, :, :]), w)
-        total += width * ((f - (x >= y[:, None])) ** 2 @ _PANEL_WEIGHTS)
-    return total
+        return (f - (x >= y[:, None])) ** 2
+
+    return panel_integral(gap, edges)
 
 
 def _discrete_crps(family: Family, theta: np.ndarray, w: np.ndarray, y: np.ndarray) -> np.ndarray:
     ends = family.ppf(np.array([_TAIL, 1 - _TAIL])[:, None, None], theta[None])
     low, high = ends[0].min(axis=1), ends[1].max(axis=1)
 
-    def cdf(k: np.ndarray) -> np.ndarray:
-        return family.cdf(k[:, None], theta) @ w
+    def cdf(k: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return family.cdf(k[:, :, None], theta[rows, None]) @ w
 
     return sum_over_integers(cdf, y, low, high)

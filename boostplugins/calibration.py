@@ -10,8 +10,14 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 
+from boostplugins._mixture import LEVELS
 from boostplugins._validation import check_option, check_target, check_weight
-from boostplugins.families._crps import _SLOPE, _STEP
+from boostplugins.families._crps import (
+    moment_over_integers,
+    panel_edges,
+    panel_integral,
+    sum_over_integers,
+)
 from boostplugins.metrics.pit import pit
 from boostplugins.predictive import Predictive
 
@@ -21,6 +27,8 @@ _WIDEST = np.log(30.0)
 _EDGE = 1e-15
 # Levels at which conformal quantiles are exact; between them the map is linear.
 _LEVELS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.975, 0.99, 0.995)
+# Probabilities beyond which the tails of continuous distributions and of whole numbers are cut.
+_FAR, _SMALL = 1e-12, 1e-9
 _FEW = 40  # held-out rows below which a warning is due
 
 
@@ -267,16 +275,56 @@ class Recalibrated(Predictive):
         # Where the difference is lost to rounding, the uncorrected mass is the better answer.
         return np.where(np.isfinite(mass), mass, self.base.log_pdf(y))
 
-    def _quadrature(self) -> np.ndarray:
-        """Quantiles at the nodes of `_STEP`, shape (n_nodes, n_samples)."""
-        return np.stack([self.ppf(level) for level in np.clip(_STEP, 1e-12, 1.0 - 1e-12)])
+    def _edges(self) -> np.ndarray:
+        """Edges of panels between which F' is smooth, (n_samples, n_edges): the members' quantiles.
+
+        Quantiles that do not exist are left out: an infinite one counts as its neighbour.
+        """
+        inner = self.rule[1, 1:-1] if self.rule.ndim == 2 else np.empty(0)
+        levels = self._backward(np.unique([_FAR, *LEVELS, 1.0 - 1e-12, *inner]))
+        theta = self.theta if self.base.is_mixture else self.theta[:, None, :]
+        knots = self.family.ppf(levels[None, :, None], theta[:, None, :, :])
+        marks = [knots.min(axis=2), knots.max(axis=2)]
+        if len(inner):  # a piecewise linear map breaks at the mixture's own quantiles
+            marks.append(np.stack([self.base.ppf(level) for level in self.rule[0, 1:-1]], axis=1))
+        marks += [np.full((len(self), 1), atom) for atom in self.family.atoms]
+        edges = panel_edges(*marks)
+        finite = np.where(np.isfinite(edges), edges, np.nan)
+        return np.clip(edges, np.nanmin(finite, axis=1)[:, None], np.nanmax(finite, axis=1)[:, None])
+
+    def _cdf_at(self, x: np.ndarray) -> np.ndarray:
+        """F' at points of shape (n_samples, m)."""
+        theta = self.theta if self.base.is_mixture else self.theta[:, None, :]
+        each = self.family.cdf(x[:, :, None], theta[:, None, :, :])
+        return self._forward(np.average(each, axis=2, weights=self.weights))
+
+    def _moment(self, centre: np.ndarray, power: int) -> np.ndarray:
+        """Mean of (Y - centre)^power from the distribution function, of terms of one sign a side."""
+        if self.family.discrete:
+            low, high = self.ppf(_SMALL), self.ppf(1.0 - _SMALL)
+            return moment_over_integers(lambda k, rows: self[rows]._cdf_at(k), centre, power, low, high)
+        c = centre[:, None]
+        edges = panel_edges(self._edges(), c)
+
+        def slope(x: np.ndarray) -> np.ndarray:
+            return power * (x - c) ** (power - 1) * ((x >= c) - self._cdf_at(x))
+
+        return panel_integral(slope, edges)
 
     def mean(self) -> np.ndarray:
-        return _SLOPE @ self._quadrature()
+        centre = self._centre()
+        return centre + self._moment(centre, 1)
 
     def var(self) -> np.ndarray:
-        points = self._quadrature()
-        return _SLOPE @ (points - _SLOPE @ points) ** 2
+        centre = self._centre()
+        return self._moment(centre, 2) - self._moment(centre, 1) ** 2
+
+    def _centre(self) -> np.ndarray:
+        """A point near the middle, where the uncorrected distribution has no mean its median."""
+        mean = self.base.mean()
+        if self.family.discrete:
+            return np.rint(np.where(np.isfinite(mean), mean, self.base.ppf(0.5)))
+        return np.where(np.isfinite(mean), mean, self.base.ppf(0.5)) if not np.isfinite(mean).all() else mean
 
     def sample(self, size: int = 1, random_state: int | np.random.Generator | None = None) -> np.ndarray:
         rng = np.random.default_rng(random_state)
@@ -287,14 +335,11 @@ class Recalibrated(Predictive):
     def crps(self, y: ArrayLike) -> np.ndarray:
         self._each(y)
         y = np.broadcast_to(np.asarray(y, dtype=np.float64), (len(self),))
-        u = self.cdf(y)
-        total = np.zeros(len(self))
-        for step, slope in zip(_STEP, _SLOPE):
-            below = np.clip(u * step, 1e-300, 1.0)
-            total += slope * u * below * np.maximum(y - self.ppf(below), 0.0)
-            above = np.minimum(u + (1.0 - u) * step, 1.0 - 1e-16)
-            total += slope * (1.0 - u) ** 2 * (1.0 - step) * np.maximum(self.ppf(above) - y, 0.0)
-        return 2.0 * total
+        if self.family.discrete:
+            low, high = self.ppf(_SMALL), self.ppf(1.0 - _SMALL)
+            return sum_over_integers(lambda k, rows: self[rows]._cdf_at(k), y, low, high)
+        edges = panel_edges(self._edges(), y[:, None])
+        return panel_integral(lambda x: (self._cdf_at(x) - (x >= y[:, None])) ** 2, edges)
 
     def uncertainty(self) -> Any:
         """Split the corrected variance in the proportions of the uncorrected one.
