@@ -2,10 +2,13 @@
 """Distributional boosting: time, memory and scores on a Normal and a Gamma problem.
 
 Each method runs in a process of its own, one thread, 300 rounds of depth 3 at rate 0.05, at least
-20 rows a leaf, no early stopping; times are CPU seconds, the JIT is warm. Peers are found in virtual
-environments under the folder given by --peers and left out, with a note, where they are not.
+20 rows a leaf, no early stopping; times are CPU seconds, the JIT is warm. "defaults" is what
+DistributionalRegressor does when it is told the family alone, "calibrated" adds a recalibration where
+the defaults have none. Peers are found in virtual environments under the folder given by --peers and
+left out, with a note, where they are not. Rows that are not asked for are kept from earlier runs.
 
-Run: python benchmarks/distributional.py [--n 5000 20000] [--peers FOLDER] [--out FOLDER]
+Run: python benchmarks/distributional.py [--n 5000 20000] [--problem NAMES] [--method NAMES] [--seeds N]
+     [--peers FOLDER] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ METHODS = {
     "ours, LightGBM": None,
     "ours, LightGBM, fisher": None,
     "ours, CatBoost": None,
+    "ours, LightGBM, defaults": None,
     "ours, LightGBM, calibrated": None,
+    "ours, CatBoost, defaults": None,
     "minimal LightGBM objective": None,
     "CatBoost RMSEWithUncertainty": None,
     "NGBoost": "ngblgb",
@@ -82,14 +87,25 @@ def scores(name: str, y: np.ndarray, raw: np.ndarray) -> dict[str, float]:
     }
 
 
-def _ours(name: str, X: np.ndarray, y: np.ndarray, booster: str, step: object, calibrated: bool) -> tuple:
+def _ours(name: str, X: np.ndarray, y: np.ndarray, method: str) -> tuple:
     from boostplugins import DistributionalRegressor
 
-    extra = {"n_folds": 5, "calibration": "scale", "early_stopping_rounds": 30} if calibrated else {}
-    model = DistributionalRegressor(
-        name, booster=booster, step=step, n_estimators=ROUNDS, learning_rate=RATE, depth=DEPTH,
-        min_samples_leaf=LEAF if booster == "lightgbm" else None, n_jobs=1, **extra,
-    )  # fmt: skip
+    booster = "catboost" if "CatBoost" in method else "lightgbm"
+    settings = {
+        "booster": booster, "n_estimators": ROUNDS, "learning_rate": RATE, "depth": DEPTH,
+        "min_samples_leaf": LEAF if booster == "lightgbm" else None,
+    }  # fmt: skip
+    if "calibrated" in method:
+        settings |= {"n_folds": 5, "calibration": "scale"}
+    elif "defaults" in method:
+        settings = {"booster": booster}
+    else:
+        settings |= {
+            "n_folds": None,
+            "validation_fraction": None,
+            "step": "fisher" if "fisher" in method else None,
+        }
+    model = DistributionalRegressor(name, n_jobs=1, **settings)
     return lambda: model.fit(X, y), lambda X_new: model.predict_dist(X_new)
 
 
@@ -227,8 +243,7 @@ def _lss(name: str, X: np.ndarray, y: np.ndarray, package: str) -> tuple:
 
 def _make(method: str, name: str, X: np.ndarray, y: np.ndarray) -> tuple | None:
     if method.startswith("ours"):
-        booster = "catboost" if "CatBoost" in method else "lightgbm"
-        return _ours(name, X, y, booster, "fisher" if "fisher" in method else None, "calibrated" in method)
+        return _ours(name, X, y, method)
     if method.startswith("minimal"):
         return _minimal(name, X, y)
     if method.startswith("CatBoost"):
@@ -238,40 +253,35 @@ def _make(method: str, name: str, X: np.ndarray, y: np.ndarray) -> tuple | None:
     return _lightning(name, X, y) if method == "ngboost-lightning" else _lss(name, X, y, method)
 
 
-def one(method: str, name: str, n: int) -> dict[str, object] | None:
+def one(method: str, name: str, n: int, seeds: int) -> dict[str, object] | None:
     """Run one method on one problem; called in its own process."""
     warnings.simplefilter("ignore")
     X, y, _ = problem(name, n, 0)
-    X_test, y_test, _ = problem(name, N_TEST, 1)
     warm = _make(method, name, X[:200], y[:200]) if method.startswith("ours") else None
     if warm is not None:  # compiles; the boosters' own first call is left to all methods alike
         warm[0]()
-    made = _make(method, name, X, y)
-    if made is None:
-        return None
-    fit, predict = made
-    times = []
-    for _ in range(3 if method.startswith(("ours", "minimal", "CatBoost")) else 1):
+    found: list[dict[str, float]] = []
+    times: list[float] = []
+    spent = memory = 0.0
+    for seed in range(seeds):
+        X, y, _ = problem(name, n, 2 * seed)
+        X_test, y_test, _ = problem(name, N_TEST, 2 * seed + 1)
+        made = _make(method, name, X, y)
+        if made is None:
+            return None
+        fit, predict = made
+        repeats = 3 if method.startswith(("ours", "minimal", "CatBoost")) and seed == 0 else 1
+        for _ in range(repeats):
+            begin = time.process_time()
+            fit()
+            times.append(time.process_time() - begin)
         begin = time.process_time()
-        fit()
-        times.append(time.process_time() - begin)
-    begin = time.process_time()
-    raw = predict(X_test)
-    spent = time.process_time() - begin
-    if method.startswith("ours"):
-        dist = raw
-        ends = dist.interval(0.9)
-        log_pdf, crps = dist.log_pdf(y_test), dist.crps(y_test)
-        inside = (ends[:, 0] <= y_test) & (y_test <= ends[:, 1])
-        found = {
-            "nll": float(-log_pdf.mean()),
-            "crps": float(crps.mean()),
-            "cov90": float(inside.mean()),
-            "not_finite": int((~np.isfinite(dist.theta)).any(axis=tuple(range(1, dist.theta.ndim))).sum()),
-        }
-    else:
-        found = scores(name, y_test, raw)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        raw = predict(X_test)
+        if seed == 0:
+            spent = time.process_time() - begin
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        found.append(_scores_of(raw, y_test) if method.startswith("ours") else scores(name, y_test, raw))
+    means = {key: float(np.mean([row[key] for row in found])) for key in ("nll", "crps", "cov90")}
     return {
         "method": method,
         "problem": name,
@@ -279,54 +289,123 @@ def one(method: str, name: str, n: int) -> dict[str, object] | None:
         "fit": min(times),
         "predict": spent,
         "mb": memory,
-        **found,
+        "seeds": seeds,
+        **means,
+        "not_finite": int(sum(row["not_finite"] for row in found)),
+        "nll_of_seeds": [row["nll"] for row in found],
+        "version": _version_of(method),
     }
 
 
-def table(rows: list[dict[str, object]], notes: list[str]) -> str:
+def _scores_of(dist: object, y: np.ndarray) -> dict[str, float]:
+    """The same scores from our own predictions."""
+    ends = dist.interval(0.9)  # type: ignore[attr-defined]
+    theta = dist.theta  # type: ignore[attr-defined]
+    return {
+        "nll": float(-dist.log_pdf(y).mean()),  # type: ignore[attr-defined]
+        "crps": float(dist.crps(y).mean()),  # type: ignore[attr-defined]
+        "cov90": float(((ends[:, 0] <= y) & (y <= ends[:, 1])).mean()),
+        "not_finite": int((~np.isfinite(theta)).any(axis=tuple(range(1, theta.ndim))).sum()),
+    }
+
+
+def _version_of(method: str) -> str:
+    package = {"NGBoost": "ngboost", "ngboost-lightning": "ngboost-lightning"}.get(method)
+    if method in ("LightGBMLSS", "XGBoostLSS"):
+        package = method.lower()
+    return "" if package is None else f"{package} {version(package)}"
+
+
+def table(rows: list[dict[str, object]], notes: dict[str, str]) -> str:
     """Lay out the results and ratios."""
     names = ("lightgbm", "catboost", "numpy", "numba", "scikit-learn")
     stack = ", ".join(f"{name} {version(name)}" for name in names)
+    peers = ", ".join(sorted({str(row["version"]) for row in rows if row["version"]}))
     lines = [
-        f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}, {stack}, 1 thread",
+        f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}, {stack}, {peers}, 1 thread",
         "",
     ]
-    for name, n in dict.fromkeys((str(row["problem"]), int(str(row["n"]))) for row in rows):
-        mine = [row for row in rows if row["problem"] == name and row["n"] == n]
+    for name, n in sorted({(str(row["problem"]), int(str(row["n"]))) for row in rows}, reverse=True):
+        mine = sorted(
+            (row for row in rows if row["problem"] == name and row["n"] == n),
+            key=lambda row: list(METHODS).index(str(row["method"])),
+        )
         _, y, truth = problem(name, N_TEST, 1)
         oracle = scores(name, y, truth)
         base = next((row["fit"] for row in mine if str(row["method"]).startswith("minimal")), float("nan"))
-        lines.append(f"{name}, n = {n}; oracle NLL {oracle['nll']:.3f}, CRPS {oracle['crps']:.3f}")
+        ours = next((row["nll_of_seeds"] for row in mine if row["method"] == "ours, LightGBM"), None)
         lines.append(
-            f"{'method':30s} {'fit CPU s':>9s} {'/minimal':>8s} {'predict':>8s} {'MB':>5s} {'NLL':>7s} {'CRPS':>7s} "
-            f"{'cov90':>6s} {'not finite':>10s}"
+            f"{name}, n = {n}; oracle NLL {oracle['nll']:.3f}, CRPS {oracle['crps']:.3f} (first seed)"
+        )
+        lines.append(
+            f"{'method':30s} {'fit CPU s':>9s} {'/minimal':>8s} {'predict':>8s} {'MB':>5s} {'seeds':>5s} {'NLL':>7s} "
+            f"{'less ours':>15s} {'CRPS':>7s} {'cov90':>6s} {'not finite':>10s}"
         )
         for row in mine:
             lines.append(
                 f"{row['method']:30s} {row['fit']:9.2f} {row['fit'] / base:8.2f} {row['predict']:8.3f} "  # type: ignore[operator]
-                f"{row['mb']:5.0f} {row['nll']:7.3f} {row['crps']:7.3f} {row['cov90']:6.3f} {row['not_finite']:10d}"
+                f"{row['mb']:5.0f} {row['seeds']:5d} {_short(row['nll'])} {_difference(row['nll_of_seeds'], ours):>15s} "
+                f"{_short(row['crps'])} {row['cov90']:6.3f} {row['not_finite']:10d}"
             )
         lines.append("")
-    return "\n".join([*lines, *notes]) + "\n"
+    lines.append('"less ours": NLL less that of "ours, LightGBM" on the same seeds, with its standard error.')
+    lines.append(
+        '"/minimal": fit time over that of the minimal objective. Five of our models make one fit of'
+    )
+    lines.append('"calibrated", and of "defaults" below 5000 rows; above, "defaults" fits twice.')
+    return "\n".join([*lines, *(f"{key}: {note}" for key, note in sorted(notes.items()))]) + "\n"
+
+
+def _short(value: object) -> str:
+    """Seven characters, also for scores that ran away."""
+    return f"{value:7.3f}" if abs(float(value)) < 1e3 else f"{value:7.0e}"  # type: ignore[arg-type]
+
+
+def _difference(mine: object, ours: object) -> str:
+    if ours is None:
+        return ""
+    count = min(len(mine), len(ours))  # type: ignore[arg-type]
+    if not np.isfinite(mine).all() or np.abs(mine).max() > 1e3:  # type: ignore[arg-type]
+        return ""
+    gap = np.array(mine[:count]) - np.array(ours[:count])  # type: ignore[index]
+    error = f" ±{gap.std(ddof=1) / np.sqrt(count):.3f}" if count > 1 else ""
+    return f"{gap.mean():+.3f}{error}"
+
+
+def _ask(call: list[str], timeout: float) -> tuple[dict[str, object] | None, str | None]:
+    """Run one method in its process; its row, or the reason why there is none."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            call, env=environment, capture_output=True, text=True, timeout=timeout, check=True
+        )
+        return json.loads(done.stdout.strip().splitlines()[-1]), None
+    except subprocess.TimeoutExpired:
+        return None, f"no answer in {timeout:g} s"
+    except (subprocess.SubprocessError, ValueError) as error:
+        said = (getattr(error, "stderr", "") or "").strip().splitlines()
+        return None, said[-1] if said else "no answer"
 
 
 def main() -> None:
     """Run every method in its own process and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--n", type=int, nargs="+", default=[5000, 20000])
     parser.add_argument("--problem", nargs="+", default=["normal", "gamma"])
     parser.add_argument("--method", nargs="+", default=list(METHODS))
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--peers", type=Path, default=None, help="folder of the peers' environments")
     parser.add_argument("--timeout", type=float, default=900.0)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(one(options.one[0], options.one[1], int(options.one[2]))))
+        print(json.dumps(one(options.one[0], options.one[1], int(options.one[2]), int(options.one[3]))))
         return
-    rows: list[dict[str, object]] = []
-    notes: list[str] = []
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    held = options.out / "distributional.json"
+    earlier = json.loads(held.read_text()) if held.is_file() else {"rows": [], "notes": {}}
+    rows: list[dict[str, object]] = [row for row in earlier["rows"] if "seeds" in row]
+    notes: dict[str, str] = dict(earlier["notes"]) if isinstance(earlier["notes"], dict) else {}
     for name in options.problem:
         for n in options.n:
             for method in options.method:
@@ -336,35 +415,21 @@ def main() -> None:
                     if home is None
                     else (options.peers or Path()) / home / "bin" / "python"
                 )
+                key = f"{method}, {name}, n = {n}"
                 if not python.is_file():
-                    notes.append(f"{method} left out of {name}, n = {n}: not installed")
+                    notes[key] = "not installed"
                     continue
-                call = [str(python), __file__, "--one", method, name, str(n)]
-                try:
-                    done = subprocess.run(
-                        call,
-                        env=environment,
-                        capture_output=True,
-                        text=True,
-                        timeout=options.timeout,
-                        check=True,
-                    )
-                    row = json.loads(done.stdout.strip().splitlines()[-1])
-                except (subprocess.SubprocessError, ValueError) as error:
-                    late = isinstance(error, subprocess.TimeoutExpired)
-                    said = (
-                        f"no answer in {options.timeout:g} s" if late else getattr(error, "stderr", "") or ""
-                    )
-                    reason = said.strip().splitlines()
-                    notes.append(
-                        f"{method} left out of {name}, n = {n}: {reason[-1] if reason else 'no answer'}"
-                    )
-                    continue
+                row, reason = _ask(
+                    [str(python), __file__, "--one", method, name, str(n), str(options.seeds)],
+                    options.timeout,
+                )
+                rows = [old for old in rows if (old["method"], old["problem"], old["n"]) != (method, name, n)]
+                notes.pop(key, None)
+                if reason is not None:
+                    notes[key] = reason
                 if row is not None:
                     rows.append(row)
-                (options.out / "distributional.json").write_text(
-                    json.dumps({"rows": rows, "notes": notes}, indent=1)
-                )
+                held.write_text(json.dumps({"rows": rows, "notes": notes}, indent=1))
                 (options.out / "distributional.txt").write_text(table(rows, notes))
     print(table(rows, notes))
 
