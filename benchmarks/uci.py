@@ -187,9 +187,9 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     for booster in options.booster:
-        rows = earlier(options.out / f"uci_{booster}.json")
         for name in options.data:
             new = run(name, booster, options.splits)
+            rows = earlier(options.out / f"uci_{booster}.json")
             rows = sorted(
                 [*(row for row in rows if row["data"] != name), new],
                 key=lambda row: NAMES.index(str(row["data"])),
