@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import boostplugins
+
+from .small_models import MAKERS, fitted, predictor, rows
 
 KERNEL = """
 import sys
@@ -134,3 +137,38 @@ def test_h06_a_package_nobody_may_write_to_and_no_home(tmp_path):
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).parent == copy
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def predictions(path, names, **environment):
+    root = str(Path(boostplugins.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.robustness.predictions", str(path), *names],
+        env=os.environ | {"PYTHONPATH": root} | environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    with np.load(path) as file:
+        return {name: file[name] for name in names}
+
+
+@pytest.mark.slow
+def test_h06_kernels_do_the_same_as_plain_python(tmp_path):
+    """Without compilation an index beyond an array is an error, and integers do not run over in silence."""
+    found = predictions(tmp_path / "plain.npz", MAKERS, NUMBA_DISABLE_JIT="1")
+    for name, values in found.items():  # sums in float32 go in another order
+        expected = predictor(fitted(name))(rows())
+        np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.slow
+def test_h06_kernels_stay_within_their_arrays(tmp_path):
+    names = ("sglb_classifier_catboost", "sglb_regressor_lightgbm", "mc_dropout", "hnn")
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    found = predictions(tmp_path / "checked.npz", names, **checked)
+    for name, values in found.items():
+        np.testing.assert_allclose(
+            values, predictor(fitted(name))(rows()), rtol=1e-4, atol=1e-5, err_msg=name
+        )
