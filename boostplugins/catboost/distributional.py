@@ -14,8 +14,6 @@ per-row objective 15 for n = 20 000.
 from __future__ import annotations
 
 import json
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import catboost
@@ -24,14 +22,14 @@ from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_option, check_target, check_weight
 from boostplugins.catboost.callback import interruptible
-from boostplugins.families import Family, family_from_dict, get_family
+from boostplugins.catboost.distributional_models import METADATA_KEY, raw_scores, split_model
+from boostplugins.catboost.distributional_state import Clock, Fit, Score, Watch
+from boostplugins.families import Family, get_family
 from boostplugins.families._steps import METRICS, Steps, step_exponent
 from boostplugins.predictive import Predictive
 
-_KEY = "boostplugins_distributional"
 # Row numbers travel as float32 targets, exact up to here.
 _MOST_ROWS = 2**24
-_WORST = 1e100  # score of an impossible row, which CatBoost could not print as infinity
 _ONE_HOT = 255  # CatBoost's own limit on the CPU
 
 
@@ -48,9 +46,10 @@ class Distributional:
     ----------
     family : str or Family
         Distribution of the response.
-    step : {"fisher", "natural"} or float in [0, 1], default="natural"
+    step : {"fisher", "natural"} or float in [0, 1], optional
         How rows count within a leaf: by their Fisher information to this power (1 is "fisher", 0
-        "natural"). CatBoost scores splits without curvature, which fits "natural" best.
+        "natural"). By default "natural" for families with a location, whose noisy rows would
+        otherwise hardly count and keep their noise, "fisher" for others.
     metric : {"nll", "crps"}, default="nll"
         Score of the evaluation set that early stopping watches.
 
@@ -69,17 +68,17 @@ class Distributional:
     no_jit = True  # CatBoost would compile the method without its state
 
     def __init__(
-        self, family: str | Family = "normal", step: str | float = "natural", metric: str = "nll"
+        self, family: str | Family = "normal", step: str | float | None = None, metric: str = "nll"
     ) -> None:
         self.family = get_family(family)
-        self.step = step
+        self.step = ("natural" if self.family.locations else "fisher") if step is None else step
         self.metric_name = check_option("metric", metric, tuple(METRICS))
-        step_exponent(step)
+        step_exponent(self.step)
         if self.family.n_params == 0:
             raise ValueError(
                 f"family {self.family.name} must know its number of classes here; pass n_classes"
             )
-        self._fit: _Fit | None = None
+        self._fit: Fit | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Distributional:
         # CatBoost copies its loss several times a fit; callback and metric must see the same state.
@@ -101,7 +100,7 @@ class Distributional:
         """
         return {
             "loss_function": self,
-            "eval_metric": _Metric(self),
+            "eval_metric": Score(self),
             "leaf_estimation_method": "Newton",
             "leaf_estimation_iterations": 1,
             "leaf_estimation_backtracking": "No",
@@ -165,7 +164,7 @@ class Distributional:
         y, weight, offset = _checked(self.family, y, sample_weight, offset, "y")
         if len(y) > _MOST_ROWS:
             raise ValueError(f"y must have at most {_MOST_ROWS} rows, got {len(y)}; use LightGBM for more")
-        self._fit = _Fit(Steps(self.family, y, weight, offset, step_exponent(self.step)), offset)
+        self._fit = Fit(Steps(self.family, y, weight, offset, step_exponent(self.step)), offset)
         return catboost.Pool(X, np.arange(len(y), dtype=np.float32), weight=weight, **options)
 
     def eval_pool(
@@ -199,10 +198,10 @@ class Distributional:
         if self._fit is None:
             raise ValueError("eval_pool needs the start value: call pool(X, y) first")
         y, weight, offset = _checked(self.family, y, sample_weight, offset, "y of the evaluation set")
-        self._fit.watch = _Watch(self._fit.steps, y, weight, offset)
+        self._fit.watch = Watch(self._fit.steps, y, weight, offset)
         return catboost.Pool(X, -1.0 - np.arange(len(y), dtype=np.float32), weight=weight, **options)
 
-    def callback(self) -> _Clock:
+    def callback(self) -> Clock:
         """Make the callback that tells the objective whose turn it is.
 
         Returns
@@ -210,7 +209,7 @@ class Distributional:
         object
             To be passed in ``callbacks=[...]`` of every fit.
         """
-        return _Clock(self)
+        return Clock(self)
 
     def calc_ders_range(self, approxes: Any, targets: Any, weights: Any) -> np.ndarray:
         """Give CatBoost the first and second derivatives of a block of rows.
@@ -319,7 +318,7 @@ class Distributional:
         if self._fit is None:
             raise ValueError("finish needs a fit: train on loss.pool(X, y) first")
         steps = self._fit.steps
-        model.get_metadata()[_KEY] = json.dumps(
+        model.get_metadata()[METADATA_KEY] = json.dumps(
             {"family": self.family.to_dict(), "start": steps.start.tolist(), "low": steps.low.tolist()}
         )
         return model
@@ -361,184 +360,6 @@ class Distributional:
         if offset is not None:
             raw[:, 0] += np.asarray(offset, dtype=np.float64)
         return Predictive(family, family.theta(raw))
-
-
-def split_model(model: catboost.CatBoost) -> tuple[Family, list[catboost.CatBoost]]:
-    """Read family and parameter models out of an interleaved model.
-
-    Parameters
-    ----------
-    model : catboost.CatBoost
-        Model finished by `Distributional`.
-
-    Returns
-    -------
-    family : Family
-        Its family.
-    parts : list of K catboost.CatBoost
-        One model for each parameter, start value included.
-
-    Raises
-    ------
-    ValueError
-        For a model that was not trained by `Distributional.fit` nor finished.
-    """
-    held = dict(model.get_metadata()).get(_KEY)
-    if held is None:
-        raise ValueError("model must come from Distributional.fit, or be finished with loss.finish(model)")
-    description = json.loads(held)
-    family, start = family_from_dict(description["family"]), description["start"]
-    values = model.get_leaf_values()
-    turn = np.repeat(np.arange(model.tree_count_), model.get_tree_leaf_counts()) % len(start)
-    parts = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "model.cbm")
-        model.save_model(path)
-        for k, value in enumerate(start):
-            part = catboost.CatBoost().load_model(path)  # a plain copy could not be changed
-            part.set_leaf_values(np.where(turn == k, values, 0.0))
-            part.set_scale_and_bias(1.0, value)
-            parts.append(part)
-    return family, parts
-
-
-def raw_scores(parts: list[catboost.CatBoost], X: Any, **options: Any) -> np.ndarray:
-    """Predict the raw scores of all parameters.
-
-    Parameters
-    ----------
-    parts : list of K catboost.CatBoost
-        Models of `split_model`.
-    X : array-like or Pool
-        Rows.
-    **options : object
-        Passed to CatBoost's ``predict``, such as ``thread_count``.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, K)
-        Raw scores.
-    """
-    return np.stack([part.predict(X, prediction_type="RawFormulaVal", **options) for part in parts], axis=1)
-
-
-class _Fit:
-    """State of one training run: every row's raw scores, and whose turn it is."""
-
-    def __init__(self, steps: Steps, offset: np.ndarray | None) -> None:
-        n = len(steps.y)
-        self.steps = steps
-        self.turns = len(steps.start)
-        self.trees = 0
-        self.raw = np.tile(steps.start, (n, 1))
-        if offset is not None:
-            self.raw[:, 0] += offset
-        self.last = np.zeros(n)
-        self.stamp = np.full(n, -1)
-        self.answer = np.empty((n, 2))
-        self.watch: _Watch | None = None
-
-    def derivatives(self, approx: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        count, first = len(ids), int(ids[0])
-        ordered = int(ids[-1]) == first + count - 1 and bool((np.diff(ids) == 1).all())
-        rows: Any = slice(first, first + count) if ordered else ids.astype(np.intp)
-        # CatBoost asks twice for each tree, for its structure and then for its leaves, at the same
-        # raw scores: the second answer is the first.
-        fresh = self.stamp[rows] != self.trees
-        if not fresh.any():
-            return self.answer[rows]
-        if self.trees > 0:
-            self.raw[rows, (self.trees - 1) % self.turns] += approx - self.last[rows]
-        self.last[rows] = approx
-        self.stamp[rows] = self.trees
-        k = self.trees % self.turns
-        out = np.empty((count, self.turns)), np.empty((count, self.turns))
-        self.steps.block(self.raw[rows], rows, 1.0, out)
-        answer = np.empty((count, 2))
-        answer[:, 0], answer[:, 1] = out[0][:, k], -out[1][:, k]
-        self.answer[rows] = answer
-        return answer
-
-
-class _Watch:
-    """Raw scores and score of the evaluation set."""
-
-    def __init__(
-        self, steps: Steps, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None
-    ) -> None:
-        self.steps, self.y, self.weight = steps, y, weight
-        self.raw = np.tile(steps.start, (len(y), 1))
-        if offset is not None:
-            self.raw[:, 0] += offset
-        self.last = np.zeros(len(y))
-        self.trees = -1
-        self.value = _WORST
-        self.history: list[float] = []
-
-    def score(self, approx: np.ndarray, trees: int, name: str) -> float:
-        turns = len(self.steps.start)
-        if trees == self.trees:
-            return self.value
-        self.trees = trees
-        self.raw[:, trees % turns] += approx - self.last
-        self.last = approx.copy()
-        if trees % turns == turns - 1:  # once a round; before the first, no tree may be the best
-            family = self.steps.family
-            theta = family.theta(np.clip(self.raw, self.steps.low, self.steps.high))
-            score = METRICS[name](family, self.y, theta)
-            self.value = float(np.average(np.minimum(score, _WORST), weights=self.weight))
-            self.history.append(self.value)
-        return self.value
-
-
-class _Metric:
-    """CatBoost's view of the family's score on the evaluation set; training rows are not scored."""
-
-    no_jit = True
-
-    def __init__(self, loss: Distributional) -> None:
-        self.loss = loss
-        # CatBoost shows the class's name in its log.
-        self.__class__ = {"nll": _NLL, "crps": _CRPS}[loss.metric_name]
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Metric:
-        return self
-
-    def is_max_optimal(self) -> bool:
-        """Say that lower is better."""
-        return False
-
-    def get_final_error(self, error: float, weight: float) -> float:
-        """Give the score itself."""
-        return error
-
-    def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
-        """Score the evaluation set, once a round."""
-        fit = self.loss._fit
-        if fit is None or fit.watch is None or target[0] >= 0:
-            return 0.0, 1.0
-        return fit.watch.score(np.asarray(approxes[0]), fit.trees, self.loss.metric_name), 1.0
-
-
-class _NLL(_Metric):
-    """Negative log score."""
-
-
-class _CRPS(_Metric):
-    """Continuous ranked probability score."""
-
-
-class _Clock:
-    """Callback that counts finished trees."""
-
-    def __init__(self, loss: Distributional) -> None:
-        self.loss = loss
-
-    def after_iteration(self, info: Any) -> bool:
-        """Advance by one tree."""
-        if self.loss._fit is not None:
-            self.loss._fit.trees = info.iteration
-        return True
 
 
 def _checked(

@@ -10,7 +10,9 @@ import catboost
 import numpy as np
 
 from boostplugins.catboost.callback import interruptible
-from boostplugins.catboost.distributional import Distributional, _Fit, _Watch, raw_scores, split_model
+from boostplugins.catboost.distributional import Distributional
+from boostplugins.catboost.distributional_models import raw_scores, split_model
+from boostplugins.catboost.distributional_state import Fit, Watch
 from boostplugins.catboost.explaining import shares_of
 from boostplugins.families._steps import Steps
 
@@ -149,7 +151,7 @@ def train(
     """
     turns = len(steps.start)
     loss = Distributional(steps.family, steps.exponent, settings["metric"])
-    loss._fit = _Fit(steps, steps.offset)
+    loss._fit = Fit(steps, steps.offset)
     pool = catboost.Pool(
         X,
         np.arange(len(steps.y), dtype=np.float32),
@@ -176,7 +178,7 @@ def train(
         params["metric_period"] = settings["rounds"] * turns
     else:
         X_held, y, weight, offset = eval_set
-        loss._fit.watch = _Watch(steps, y, weight, offset)
+        loss._fit.watch = Watch(steps, y, weight, offset)
         held = catboost.Pool(
             X_held, -1.0 - np.arange(len(y), dtype=np.float32), cat_features=categorical or None
         )

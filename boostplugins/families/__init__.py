@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from boostplugins._kinds import find_kind
-from boostplugins.families.base import Family, Support
+from boostplugins.families.base import Family
 from boostplugins.families.normal import Normal
+from boostplugins.families.support import Support
 
 __all__ = ["Family", "Normal", "Support", "families", "family_from_dict", "get_family"]
 

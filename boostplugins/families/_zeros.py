@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from boostplugins.families.base import Family, Support
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Link, Logit
 
 

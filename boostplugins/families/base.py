@@ -3,74 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins.families._start import best_constant
-from boostplugins.links import Link, Log, Logit, Softplus
-
-# Least Fisher information: keeps a booster's hessian positive where a parameter has no effect.
-FISHER_FLOOR = 1e-12
-# Standard deviation given to a constant response, relative to its size: keeps the start finite.
-LEAST_SPREAD = 1e-9
-
-
-@dataclass(frozen=True)
-class Support:
-    """Responses that a family allows.
-
-    Parameters
-    ----------
-    low, high : float
-        Limits.
-    closed_low, closed_high : bool, default=False
-        Whether the limits themselves are allowed.
-    integer : bool, default=False
-        Whether only whole numbers are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from boostplugins.families import Support
-    >>> Support(0, np.inf).contains(np.array([-1.0, 0.0, 2.0]))
-    array([False, False,  True])
-    >>> str(Support(0, np.inf, closed_low=True, integer=True))
-    'whole numbers in [0, inf)'
-    """
-
-    low: float = -np.inf
-    high: float = np.inf
-    closed_low: bool = False
-    closed_high: bool = False
-    integer: bool = False
-
-    def contains(self, y: ArrayLike) -> np.ndarray:
-        """Say which responses are allowed.
-
-        Parameters
-        ----------
-        y : array-like
-            Responses.
-
-        Returns
-        -------
-        ndarray of bool
-            True for finite values within the support.
-        """
-        y = np.asarray(y, dtype=np.float64)
-        above = y >= self.low if self.closed_low else y > self.low
-        below = y <= self.high if self.closed_high else y < self.high
-        inside = above & below & np.isfinite(y)
-        return inside & (np.floor(y) == y) if self.integer else inside
-
-    def __str__(self) -> str:
-        left = "[" if self.closed_low else "("
-        right = "]" if self.closed_high else ")"
-        return f"{'whole ' if self.integer else ''}numbers in {left}{self.low:g}, {self.high:g}{right}"
+from boostplugins.families.support import Support, allowed
+from boostplugins.links import Link
 
 
 class Family(ABC):
@@ -215,13 +156,7 @@ class Family(ABC):
         ValueError
             With the family, its support and the number of rows outside.
         """
-        inside = self.support.contains(y)
-        if not inside.all():
-            first = np.asarray(y, dtype=np.float64)[~inside][0]
-            raise ValueError(
-                f"{name} must hold {self.support} for family {self.name}, got {first:g} "
-                f"({int((~inside).sum())} of {inside.size} rows outside); drop them or choose another family"
-            )
+        self.support.check(y, name, f"family {self.name}")
 
     def check_theta(self, theta: np.ndarray) -> None:
         """Refuse parameters outside their range.
@@ -238,12 +173,7 @@ class Family(ABC):
         """
         for k, (name, link) in enumerate(zip(self.params, self.links)):
             value = theta[..., k]
-            if isinstance(link, (Log, Softplus)):
-                good, rule = (value > 0) & np.isfinite(value), "finite and > 0"
-            elif isinstance(link, Logit):
-                good, rule = (value >= 0) & (value <= 1), "in [0, 1]"
-            else:
-                good, rule = np.isfinite(value), "finite"
+            good, rule = allowed(link, value)
             if not good.all():
                 raise ValueError(
                     f"theta: {name} of family {self.name} must be {rule}, got {value[~good][0]:g} "
@@ -516,75 +446,3 @@ class Family(ABC):
             value = getattr(self, field.name)
             held[field.name] = value.to_dict() if isinstance(value, Family) else value
         return held
-
-
-def run(
-    family: Family, kernel: Callable[..., None], y: np.ndarray, raw: np.ndarray, *constants: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Call a compiled kernel on raw scores clipped by the links.
-
-    Parameters
-    ----------
-    family : Family
-        Whose links clip.
-    kernel : callable
-        ``kernel(y, raw, score, fisher, *constants)`` filling `score` and `fisher`.
-    y : ndarray of shape (n_samples,)
-        Responses.
-    raw : ndarray of shape (n_samples, K)
-        Raw scores.
-    *constants : object
-        Settings of the family.
-
-    Returns
-    -------
-    tuple of ndarray of shape (n_samples, K)
-        Score and Fisher information, the latter above a floor.
-    """
-    clipped = np.empty(raw.shape)
-    for k, link in enumerate(family.links):
-        np.clip(raw[:, k], link.low, link.high, out=clipped[:, k])
-    score, fisher = np.empty(raw.shape), np.empty(raw.shape)
-    kernel(np.ascontiguousarray(y, dtype=np.float64), clipped, score, fisher, *constants)
-    return score, np.maximum(fisher, FISHER_FLOOR, out=fisher)
-
-
-def columns(theta: ArrayLike) -> list[np.ndarray]:
-    """Cut parameters into one array each.
-
-    Parameters
-    ----------
-    theta : array-like of shape (..., K)
-        Parameters.
-
-    Returns
-    -------
-    list of K ndarray
-        Views of shape (...).
-    """
-    theta = np.asarray(theta, dtype=np.float64)
-    return [theta[..., k] for k in range(theta.shape[-1])]
-
-
-# Extreme responses and parameters may overflow to the right infinity; that is no news to report.
-quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
-
-
-def spread(y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
-    """Weighted mean and standard deviation, the latter kept above zero.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-        Values.
-    weight : ndarray of shape (n_samples,)
-        Weights.
-
-    Returns
-    -------
-    tuple of float
-        Mean and standard deviation.
-    """
-    mean = float(np.average(y, weights=weight))
-    deviation = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
-    return mean, max(deviation, LEAST_SPREAD * max(abs(mean), np.finfo(float).tiny ** 0.25))

@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import xlog1py, xlogy
 
 from boostplugins._jit import njit
+from boostplugins.families._common import columns, quiet, run
 from boostplugins.families._special import expit
-from boostplugins.families.base import Family, Support, columns, quiet, run
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Logit
 
 

@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, xlog1py, xlogy
 
 from boostplugins._jit import njit
+from boostplugins.families._common import columns, quiet, run, spread
 from boostplugins.families._special import digamma, expit, trigamma
-from boostplugins.families.base import Family, Support, columns, quiet, run, spread
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Log, Logit
 
 # Means and precisions whose two shapes mu phi and (1 - mu) phi stay within [1e-12, 1e8].

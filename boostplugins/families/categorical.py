@@ -11,7 +11,9 @@ from scipy.special import softmax
 
 from boostplugins._jit import njit
 from boostplugins._validation import check_integer
-from boostplugins.families.base import Family, Support, quiet, run
+from boostplugins.families._common import quiet, run
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Identity, Link
 
 # Raw scores are differences of logarithms; e**-300 is as good as never.

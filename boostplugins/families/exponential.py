@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._jit import njit
-from boostplugins.families.base import Family, Support, columns, quiet, run
+from boostplugins.families._common import columns, quiet, run
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Log
 
 

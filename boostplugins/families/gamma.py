@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, xlogy
 
 from boostplugins._jit import njit
+from boostplugins.families._common import columns, quiet, run, spread
 from boostplugins.families._special import log_minus_digamma, trigamma_excess
-from boostplugins.families.base import Family, Support, columns, quiet, run, spread
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Log
 
 # Shape range: below, half of the mass is under 1e-300; above, the distribution is a Normal point.

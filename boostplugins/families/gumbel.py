@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import exp1
 
 from boostplugins._jit import njit
-from boostplugins.families.base import Family, columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families.base import Family
 from boostplugins.links import Identity, Log
 
 _EULER = float(np.euler_gamma)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from boostplugins.families._common import FISHER_FLOOR, quiet
 from boostplugins.families._zeros import WithZeros
-from boostplugins.families.base import FISHER_FLOOR, Family, quiet
+from boostplugins.families.base import Family
 from boostplugins.families.gamma import Gamma
 from boostplugins.links import LOGIT_LIMIT
 

@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr
 
 from boostplugins._jit import njit
+from boostplugins.families._common import columns, quiet, run, spread
 from boostplugins.families._invert import invert_positive
-from boostplugins.families.base import Family, Support, columns, quiet, run, spread
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Log
 
 

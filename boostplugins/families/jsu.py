@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from boostplugins._jit import njit
-from boostplugins.families.base import Family, columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families.base import Family
 from boostplugins.links import Identity, Log
 
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)

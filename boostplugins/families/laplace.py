@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._jit import njit
+from boostplugins.families._common import LEAST_SPREAD, columns, quiet, run
 from boostplugins.families._quantile import weighted_quantile
-from boostplugins.families.base import LEAST_SPREAD, Family, columns, quiet, run
+from boostplugins.families.base import Family
 from boostplugins.links import Identity, Log
 
 

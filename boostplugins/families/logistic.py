@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit
 
 from boostplugins._jit import njit
-from boostplugins.families.base import Family, columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families.base import Family
 from boostplugins.links import Identity, Log
 
 

@@ -10,10 +10,12 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betaln, xlogy
 
 from boostplugins._jit import njit
+from boostplugins.families._common import columns, quiet, run, spread
 from boostplugins.families._invert import invert_integer
 from boostplugins.families._special import log1p_minus, log_minus_digamma
 from boostplugins.families._tables import interpolate, negative_binomial_table
-from boostplugins.families.base import Family, Support, columns, quiet, run, spread
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Log
 
 _MEANS = Log(-100.0, math.log(1e12))

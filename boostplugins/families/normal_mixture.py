@@ -11,9 +11,10 @@ from scipy.special import log_ndtr, logsumexp, ndtr, softmax
 
 from boostplugins._jit import njit
 from boostplugins._validation import check_integer
+from boostplugins.families._common import quiet, run, spread
 from boostplugins.families._invert import invert
 from boostplugins.families._quantile import weighted_quantile
-from boostplugins.families.base import Family, quiet, run, spread
+from boostplugins.families.base import Family
 from boostplugins.families.normal import Normal, absolute_normal
 from boostplugins.links import Identity, Link, Log
 

@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaincc, gammaln, i0e, i1e, xlogy
 
 from boostplugins._jit import njit
+from boostplugins.families._common import columns, quiet, run
 from boostplugins.families._invert import invert_integer
-from boostplugins.families.base import Family, Support, columns, quiet, run
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Log
 
 # Means above 1e15 are no longer whole numbers in float64.

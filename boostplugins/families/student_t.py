@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln, stdtr, stdtrit
 
 from boostplugins._jit import njit
+from boostplugins.families._common import LEAST_SPREAD, columns, quiet, run, spread
 from boostplugins.families._quantile import weighted_quantile
 from boostplugins.families._special import digamma, trigamma
-from boostplugins.families.base import LEAST_SPREAD, Family, columns, quiet, run, spread
+from boostplugins.families.base import Family
 from boostplugins.links import Identity, Log
 
 

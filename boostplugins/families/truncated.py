@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from boostplugins.families._common import FISHER_FLOOR, quiet
 from boostplugins.families._numeric import LEVEL_WEIGHTS, LEVELS, raw_gradient
-from boostplugins.families.base import FISHER_FLOOR, Family, Support, quiet
+from boostplugins.families.base import Family
 from boostplugins.families.normal import Normal
+from boostplugins.families.support import Support
 from boostplugins.links import Link
 
 

@@ -11,9 +11,11 @@ from scipy.special import gammainc, gammaln, xlogy
 
 from boostplugins._jit import njit
 from boostplugins._validation import check_real
+from boostplugins.families._common import columns, quiet, run, spread
 from boostplugins.families._invert import invert_positive
 from boostplugins.families._tables import interpolate_line, tweedie_table
-from boostplugins.families.base import Family, Support, columns, quiet, run, spread
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Log
 
 # Largest mean number of jumps whose density is summed term by term; beyond it the saddlepoint

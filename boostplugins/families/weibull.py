@@ -11,7 +11,9 @@ from scipy.special import gamma as gamma_function
 from scipy.special import gammainc
 
 from boostplugins._jit import njit
-from boostplugins.families.base import Family, Support, columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families.base import Family
+from boostplugins.families.support import Support
 from boostplugins.links import Log
 
 _EULER = float(np.euler_gamma)

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from boostplugins.catboost import Distributional
-from boostplugins.catboost.distributional import split_model
+from boostplugins.catboost.distributional_models import split_model
 
 QUICK = {"rounds": 15, "depth": 2, "learning_rate": 0.1, "thread_count": 1}
 

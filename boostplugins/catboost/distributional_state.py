@@ -1,0 +1,133 @@
+"""State of a distributional fit on CatBoost: every row's raw scores, whose turn it is, the score watched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boostplugins.families._steps import METRICS, Steps
+
+if TYPE_CHECKING:
+    from boostplugins.catboost.distributional import Distributional
+
+_WORST = 1e100  # score of an impossible row, which CatBoost could not print as infinity
+
+
+class Fit:
+    """State of one training run: every row's raw scores, and whose turn it is."""
+
+    def __init__(self, steps: Steps, offset: np.ndarray | None) -> None:
+        n = len(steps.y)
+        self.steps = steps
+        self.turns = len(steps.start)
+        self.trees = 0
+        self.raw = np.tile(steps.start, (n, 1))
+        if offset is not None:
+            self.raw[:, 0] += offset
+        self.last = np.zeros(n)
+        self.stamp = np.full(n, -1)
+        self.answer = np.empty((n, 2))
+        self.watch: Watch | None = None
+
+    def derivatives(self, approx: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        count, first = len(ids), int(ids[0])
+        ordered = int(ids[-1]) == first + count - 1 and bool((np.diff(ids) == 1).all())
+        rows: Any = slice(first, first + count) if ordered else ids.astype(np.intp)
+        # CatBoost asks twice for each tree, for its structure and then for its leaves, at the same
+        # raw scores: the second answer is the first.
+        fresh = self.stamp[rows] != self.trees
+        if not fresh.any():
+            return self.answer[rows]
+        if self.trees > 0:
+            self.raw[rows, (self.trees - 1) % self.turns] += approx - self.last[rows]
+        self.last[rows] = approx
+        self.stamp[rows] = self.trees
+        k = self.trees % self.turns
+        out = np.empty((count, self.turns)), np.empty((count, self.turns))
+        self.steps.block(self.raw[rows], rows, 1.0, out)
+        answer = np.empty((count, 2))
+        answer[:, 0], answer[:, 1] = out[0][:, k], -out[1][:, k]
+        self.answer[rows] = answer
+        return answer
+
+
+class Watch:
+    """Raw scores and score of the evaluation set."""
+
+    def __init__(
+        self, steps: Steps, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None
+    ) -> None:
+        self.steps, self.y, self.weight = steps, y, weight
+        self.raw = np.tile(steps.start, (len(y), 1))
+        if offset is not None:
+            self.raw[:, 0] += offset
+        self.last = np.zeros(len(y))
+        self.trees = -1
+        self.value = _WORST
+        self.history: list[float] = []
+
+    def score(self, approx: np.ndarray, trees: int, name: str) -> float:
+        turns = len(self.steps.start)
+        if trees == self.trees:
+            return self.value
+        self.trees = trees
+        self.raw[:, trees % turns] += approx - self.last
+        self.last = approx.copy()
+        if trees % turns == turns - 1:  # once a round; before the first, no tree may be the best
+            family = self.steps.family
+            theta = family.theta(np.clip(self.raw, self.steps.low, self.steps.high))
+            score = METRICS[name](family, self.y, theta)
+            self.value = float(np.average(np.minimum(score, _WORST), weights=self.weight))
+            self.history.append(self.value)
+        return self.value
+
+
+class Score:
+    """CatBoost's view of the family's score on the evaluation set; training rows are not scored."""
+
+    no_jit = True
+
+    def __init__(self, loss: Distributional) -> None:
+        self.loss = loss
+        # CatBoost shows the class's name in its log.
+        self.__class__ = {"nll": NLL, "crps": CRPS}[loss.metric_name]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Score:
+        return self
+
+    def is_max_optimal(self) -> bool:
+        """Say that lower is better."""
+        return False
+
+    def get_final_error(self, error: float, weight: float) -> float:
+        """Give the score itself."""
+        return error
+
+    def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
+        """Score the evaluation set, once a round."""
+        fit = self.loss._fit
+        if fit is None or fit.watch is None or target[0] >= 0:
+            return 0.0, 1.0
+        return fit.watch.score(np.asarray(approxes[0]), fit.trees, self.loss.metric_name), 1.0
+
+
+class NLL(Score):
+    """Negative log score."""
+
+
+class CRPS(Score):
+    """Continuous ranked probability score."""
+
+
+class Clock:
+    """Callback that counts finished trees."""
+
+    def __init__(self, loss: Distributional) -> None:
+        self.loss = loss
+
+    def after_iteration(self, info: Any) -> bool:
+        """Advance by one tree."""
+        if self.loss._fit is not None:
+            self.loss._fit.trees = info.iteration
+        return True

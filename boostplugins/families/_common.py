@@ -1,0 +1,89 @@
+"""What the files of the families share: calls of compiled kernels, columns of parameters, spreads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from boostplugins.families.base import Family
+
+# Least Fisher information: keeps a booster's hessian positive where a parameter has no effect.
+FISHER_FLOOR = 1e-12
+# Standard deviation given to a constant response, relative to its size: keeps the start finite.
+LEAST_SPREAD = 1e-9
+
+
+def run(
+    family: Family, kernel: Callable[..., None], y: np.ndarray, raw: np.ndarray, *constants: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Call a compiled kernel on raw scores clipped by the links.
+
+    Parameters
+    ----------
+    family : Family
+        Whose links clip.
+    kernel : callable
+        ``kernel(y, raw, score, fisher, *constants)`` filling `score` and `fisher`.
+    y : ndarray of shape (n_samples,)
+        Responses.
+    raw : ndarray of shape (n_samples, K)
+        Raw scores.
+    *constants : object
+        Settings of the family.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_samples, K)
+        Score and Fisher information, the latter above a floor.
+    """
+    clipped = np.empty(raw.shape)
+    for k, link in enumerate(family.links):
+        np.clip(raw[:, k], link.low, link.high, out=clipped[:, k])
+    score, fisher = np.empty(raw.shape), np.empty(raw.shape)
+    kernel(np.ascontiguousarray(y, dtype=np.float64), clipped, score, fisher, *constants)
+    return score, np.maximum(fisher, FISHER_FLOOR, out=fisher)
+
+
+def columns(theta: ArrayLike) -> list[np.ndarray]:
+    """Cut parameters into one array each.
+
+    Parameters
+    ----------
+    theta : array-like of shape (..., K)
+        Parameters.
+
+    Returns
+    -------
+    list of K ndarray
+        Views of shape (...).
+    """
+    theta = np.asarray(theta, dtype=np.float64)
+    return [theta[..., k] for k in range(theta.shape[-1])]
+
+
+# Extreme responses and parameters may overflow to the right infinity; that is no news to report.
+quiet = np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore")
+
+
+def spread(y: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """Weighted mean and standard deviation, the latter kept above zero.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Values.
+    weight : ndarray of shape (n_samples,)
+        Weights.
+
+    Returns
+    -------
+    tuple of float
+        Mean and standard deviation.
+    """
+    mean = float(np.average(y, weights=weight))
+    deviation = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
+    return mean, max(deviation, LEAST_SPREAD * max(abs(mean), np.finfo(float).tiny ** 0.25))
