@@ -21,7 +21,9 @@ _REFRESH_EVERY = 64  # iterations; rounds end there, so that their length change
 _ROUND_SECONDS = 0.25  # aim of a round: how long an interruption waits
 _SECONDS_PER_ROW_AND_TREE = 3e-9
 _SECONDS_PER_TREE = 2e-6
-_RECORD_NODES = 2_000_000  # nodes that a round's record makes room for
+# Nodes that a round's record makes room for: NumPy asks for huge pages from 4 MB on, and a few nodes
+# would then take up 2 MB.
+_RECORD_NODES = 400_000
 
 
 class Problem(NamedTuple):

@@ -12,7 +12,7 @@ from boostplugins.plots.comparison import comparison_plot
 from boostplugins.plots.gates import soft_gates
 from boostplugins.plots.intervals import interval_fan
 from boostplugins.plots.maps import uncertainty_map, uncertainty_maps
-from boostplugins.plots.posterior import posterior_trace, rhat_plot
+from boostplugins.plots.posterior import posterior_trace, rank_plot, rhat_plot
 from boostplugins.plots.regions import usnrt_regions
 from boostplugins.plots.rejection import rejection_curve
 
@@ -22,6 +22,7 @@ __all__ = [
     "interval_fan",
     "pit_histogram",
     "posterior_trace",
+    "rank_plot",
     "rejection_curve",
     "reliability_curve",
     "reliability_diagram",

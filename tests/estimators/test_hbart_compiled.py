@@ -159,7 +159,7 @@ def test_h09_import_compiles_nothing():
     code = (
         "import boostplugins.estimators.hbart\n"
         "from boostplugins.hbart.sampler import run\n"
-        "from boostplugins.hbart.posterior import evaluate\n"
+        "from boostplugins.hbart.evaluation import evaluate\n"
         "print(len(getattr(run, 'signatures', ())) + len(getattr(evaluate, 'signatures', ())))\n"
     )
     assert in_new_process(code).strip() == "0"
