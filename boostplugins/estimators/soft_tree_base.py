@@ -22,7 +22,7 @@ from boostplugins._validation import check_integer, check_option, check_real, ch
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.families import Family, get_family
 from boostplugins.soft_trees.encoding import Encoder
-from boostplugins.soft_trees.fitting import RIDGE_PATH, Settings, fit_model
+from boostplugins.soft_trees.fitting import RIDGE_PATH, Settings, fit_model, path_patience
 from boostplugins.soft_trees.growth import Growth
 from boostplugins.soft_trees.model import SoftTreeModel
 from boostplugins.soft_trees.storage import (
@@ -217,9 +217,9 @@ class GrownTreeBase(SoftTreeBase):
             score = float(weight[test] @ family.log_pdf(y[test], model.theta(take_rows(X, test))))
             if score > best:
                 best, chosen, waited = score, ridge, 0
-            else:
+            elif any(p.tree.n_splits for p in model.predictors):
                 waited += 1
-                if waited >= 1:
+                if waited >= path_patience(n):
                     break
         return chosen
 

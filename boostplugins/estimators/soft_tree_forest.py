@@ -36,8 +36,9 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         Distribution of the response.
     n_estimators : int, default=30
         Members.
-    max_samples : float, default=0.63
-        Share of rows that a member sees, in (0, 1]; with `bootstrap` the share drawn.
+    max_samples : float, default=0.85
+        Share of rows that a member sees, in (0, 1]; with `bootstrap` the share drawn. Smooth trees vary
+        little, so that members lose more by missing rows than their mixture gains by differing.
     bootstrap : bool, default=False
         Whether rows are drawn with replacement.
     max_features : float, default=1.0
@@ -114,7 +115,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         family: str | Family = "normal",
         *,
         n_estimators: int = 30,
-        max_samples: float = 0.63,
+        max_samples: float = 0.85,
         bootstrap: bool = False,
         max_features: float = 1.0,
         ridge: float | str = "auto",

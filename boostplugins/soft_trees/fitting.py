@@ -26,7 +26,7 @@ from boostplugins.soft_trees.units import response_units
 logger = logging.getLogger(__name__)
 
 # The decreasing path that ridge="auto" walks.
-RIDGE_PATH = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
+RIDGE_PATH = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 # Models of the path without a better score before it ends: the steady state of the paper's rule. With few
 # rows one is not enough: greedy growth now and then sticks at one ridge and not at the next.
 _WAIT, _WAIT_OF_FEW, _FEW = 1, 2, 2000
@@ -165,6 +165,22 @@ def fit_model(
     )
 
 
+def path_patience(n: int) -> int:
+    """Models of the ridge path without a better score before it ends.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+
+    Returns
+    -------
+    int
+        Models.
+    """
+    return _WAIT if n > _FEW else _WAIT_OF_FEW
+
+
 def _fit(
     family: Family,
     y: np.ndarray,
@@ -195,9 +211,9 @@ def _fit(
             report(f"ridge {ridge:g}: criterion {grown.criterion:.6g}")
         if best is None or grown.criterion < best[0].criterion:
             best, waited = (grown, current), 0
-        else:
+        elif any(p.tree.n_splits for p in grown.predictors):  # a ridge that allows no split says nothing
             waited += 1
-            if waited >= (_WAIT if len(y) > _FEW else _WAIT_OF_FEW):
+            if waited >= path_patience(len(y)):
                 break
     assert best is not None
     return best
