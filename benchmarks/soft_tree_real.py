@@ -142,7 +142,7 @@ def table() -> None:
         f"{MOST_ROWS} training rows for every model (rows)."
     )
     print(
-        "Sunspots: square root and 12 lags, trained on the first four fifths of the years, tested on the last.\n"
+        "Sunspots: square root and 12 lags, the first four fifths of the years train, the last one tests.\n"
         "Boosters: 500 rounds at most, early stopping on 20 % of the rows. Nothing is tuned.\n"
     )
     print(f"{'data':16s} {'rows':>5s} {'family':7s} splits {'model':24s} log score     CRPS    RMSE   CPU s")
