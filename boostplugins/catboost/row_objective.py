@@ -40,6 +40,7 @@ class _RowByRow:
         self._weights = np.ones(n)
         self._start: list[float] | None = None
         self._direction = _row_direction(state.loss)
+        self._units: list[float] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
@@ -69,7 +70,8 @@ class _RowByRow:
         if state.noise_size > 0:
             for k in outputs:
                 noise[:, k] = np.sqrt(w) * state.size(stage) * state.noise(stage, k)
-        pull = w[:, None] * state.pull
+        # What every row is given alike tells no splits apart.
+        pull = w[:, None] * state.pull * (stage == Stream.LEAVES)
         # CatBoost shrank the start as well: look from where the chain stands.
         shift = np.tile(state.learning_rate * state.pull, (state.n_rows, 1))
         if len(state.offset):
@@ -84,7 +86,10 @@ class _RowByRow:
         raw = approx.tolist()
         if item[0] is not None:
             raw = [score + shift for score, shift in zip(raw, item[0])]
-        return self._direction(raw, item), None
+        direction = self._direction(raw, item)
+        if self._units is not None:
+            direction = [part / unit for part, unit in zip(direction, self._units)]
+        return direction, None
 
     def _first_tree(self, row: int, call: int, label: float, weight: float) -> _Row:
         if call < self.state.structure_rows:
@@ -190,12 +195,24 @@ class RowsByNumber(_RowByRow, MultiTargetCustomObjective):
             return self._first_tree(row, call, 0.0, weight)
         return self._ders(approxes, self._table[row])
 
+    def _units_of(self, stage: int) -> list[float] | None:
+        """Units of the outputs where splits are chosen, so that those of the target weigh nothing.
+
+        Only of chains that shrink to their start: the null chain splits as CatBoost's own loss does.
+        """
+        if stage == Stream.LEAVES or self.state.shrink_to_start == 0:
+            return None
+        start = np.array(self._start) * self.state.learning_rate
+        units = self.state.loss.noise_scale(start[None])[0]
+        return None if (units == units[0]).all() else units.tolist()
+
     def _turn(self, iteration: int, stage: int) -> None:
         with self.state.lock:
             if self._place == (iteration, stage):
                 return  # another thread was first
             if iteration:
                 self._table = list(self._items(stage))
+                self._units = self._units_of(stage)
             if stage == Stream.STRUCTURE:
                 self._calls = itertools.count()
             self._place = (iteration, stage)

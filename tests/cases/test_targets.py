@@ -79,6 +79,18 @@ def test_c03_a05_b04_origin_without_noise(booster):
     np.testing.assert_allclose(far - 64.0, near, atol=1e-4)
 
 
+@pytest.mark.parametrize("booster", ["catboost", "lightgbm"])
+@pytest.mark.parametrize(("scale", "shift"), [(2.0**20, 0.0), (2.0**-20, 0.0), (1.0, 64.0)])
+def test_c03_units_of_a_mean_and_its_deviation(booster, scale, shift):
+    """Splits weigh mean and deviation alike, in whatever units the mean is."""
+    X, y = problem("SGLB-catboost")
+    y = np.round(y * 2**10) / 2**10  # what float32 holds beside the shift
+    settings = {"booster": booster, "loss": "normal", "n_estimators": 15}
+    plain, moved = (build("SGLB-catboost", **settings).fit(X, t).members(X) for t in (y, scale * y + shift))
+    np.testing.assert_allclose((moved[..., 0] - shift) / scale, plain[..., 0], atol=1e-6)
+    np.testing.assert_allclose(moved[..., 1] - np.log(scale), plain[..., 1], atol=1e-6)
+
+
 @each_regressor
 def test_a05_b03_b04_far_from_zero(name, tmp_path):
     """The start value is part of predictions, also of those of copies."""
