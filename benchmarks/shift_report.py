@@ -211,13 +211,22 @@ def new_seeds(rows: Rows) -> list[str]:
         f"{'':10s}{'KU AUC':>8s}{'bagged':>8s}{'acc/RMSE':>10s}{'bagged':>8s}{'limit':>8s}{'':7s}"
         f"{'log score':>10s}{'bagged':>8s}{'limit':>8s}",
     ]
+    every, pooled = (*SEEDS, *NEW_SEEDS), []
     for task in TASKS:
         ku, fit, nll = (mean_of(rows, used[task], task, key, NEW_SEEDS) for key in ("ku", "fit", "nll"))
         bags = [mean_of(rows, "bagged LightGBM", task, key, NEW_SEEDS) for key in ("ku", "fit", "nll")]
         fit_limit, nll_limit = _limits(rows, task, NEW_SEEDS)
+        met = {"fit": _near(task, fit, fit_limit), "nll": nll <= nll_limit}
         lines.append(
             f"{task:10s}{ku:8.3f}{bags[0]:8.3f}{fit:10.3f}{bags[1]:8.3f}{fit_limit:8.3f} "
-            f"{_flag(_near(task, fit, fit_limit)):6s}{nll:10.3f}{bags[2]:8.3f}{nll_limit:8.3f} "
-            f"{_flag(nll <= nll_limit)}"
+            f"{_flag(met['fit']):6s}{nll:10.3f}{bags[2]:8.3f}{nll_limit:8.3f} {_flag(met['nll'])}"
         )
+        for key, limit in zip(("fit", "nll"), _limits(rows, task, every)):
+            value = mean_of(rows, used[task], task, key, every)
+            near = _near(task, value, limit) if key == "fit" else value <= limit
+            if not met[key]:
+                what = "log score" if key == "nll" else "accuracy" if task in CLASSES else "RMSE"
+                pooled.append(f"{task} {what} {value:.3f} (limit {limit:.3f} {_flag(near)})")
+    if pooled:
+        lines.append(f"What is missed here, over all {len(every)} seeds: {'; '.join(pooled)}")
     return lines
