@@ -49,3 +49,9 @@ def test_bad_seed():
         BernoulliMask(random_state=-1)
     with pytest.raises(TypeError, match="random_state"):
         BernoulliMask(random_state=0.5)
+
+
+def test_descriptions():
+    assert NoMask().to_dict() == {"kind": "none"}
+    assert BernoulliMask(0.25, 3).to_dict() == {"kind": "bernoulli", "keep": 0.25, "random_state": 3}
+    assert BernoulliMask(0.5).rows(0, 0) is None
