@@ -85,6 +85,37 @@ def test_gamma_follows_its_conditional(gamerman):
     assert 0.8 < accepted <= 1.0
 
 
+def gamerman_spread(z, e, as_printed, n_steps=8000):
+    """Standard deviation of gamma under Gamerman's proposal, its ratio right or as eq. 16 ends up."""
+    rng = np.random.default_rng(0)
+    info = 0.5 * z @ z + 1e-3
+
+    def look(g):
+        ratio = e**2 * np.exp(-g * z)
+        return -0.5 * (g * z.sum() + ratio.sum() + 1e-3 * g**2), g + (0.5 * z @ (ratio - 1) - 1e-3 * g) / info
+
+    gamma, draws = 7.0, []
+    here, step = look(gamma)
+    for noise, u in zip(rng.standard_normal(n_steps), rng.random(n_steps)):
+        proposal = step + noise / math.sqrt(info)
+        there, back = look(proposal)
+        jump = 0.5 * info * (gamma - proposal + step - back) * (gamma + proposal - step - back)
+        if math.log(u) < there - here + (jump if as_printed else -jump):
+            gamma, here, step = proposal, there, back
+        draws.append(gamma)
+    return np.std(draws)
+
+
+def test_the_printed_ratio_gives_intervals_that_are_too_short():
+    """Eq. 12's errors held fixed, n = 250: the posterior's sd is about .3, eq. 16 as printed gives .18."""
+    x = np.linspace(0, 1, 250)
+    e = np.exp(3.5 * (x - 0.5)) * np.random.default_rng(2).standard_normal(250)
+    _, exact = exact_moments(x - 0.5, e)
+    # About 4000 effective draws: the estimate's standard error is 1 %.
+    assert gamerman_spread(x - 0.5, e, as_printed=False) == pytest.approx(exact, rel=0.06)
+    assert gamerman_spread(x - 0.5, e, as_printed=True) == pytest.approx(0.58 * exact, rel=0.1)
+
+
 def test_gamma_under_an_informative_prior():
     _, gamma, z, e = gamma_chain(20, 1.0, 10_000, gamma_var=0.05)
     mean, sd = exact_moments(z, e, 0.05)
