@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from boostplugins.schedules import Constant, CosineCycle, schedule_from_dict
+from boostplugins.schedules import Constant, CosineCycle, GradientSchedule, schedule_from_dict
 
 
 @pytest.mark.parametrize(("length", "top", "floor"), [(1, 2.0, 1.0), (7, 10.0, 1.0), (200, 10.0, 0.5)])
@@ -72,3 +72,23 @@ def test_unknown_descriptions_are_refused():
         schedule_from_dict({"kind": "square"})
     with pytest.raises(ValueError, match="does not fit"):
         schedule_from_dict({"kind": "cosine", "period": 3})
+
+
+def test_cycles_of_ones_own_schedule_end_where_their_number_changes():
+    class Uneven(GradientSchedule):
+        def scale(self, iteration):
+            return 1.0
+
+        def cycle(self, iteration):
+            return (iteration >= 3) + (iteration >= 7)
+
+    schedule = Uneven()
+    assert schedule.member_ends(10).tolist() == [3, 7]
+    assert schedule.member_ends(6).tolist() == [3]
+    assert schedule.member_ends(7).tolist() == [3, 7]
+    assert schedule.member_ends(10, 1).tolist() == [7]
+    assert schedule.member_ends(10, 5).tolist() == [3, 7]
+    assert schedule.member_ends(2).tolist() == []
+    with pytest.raises(ValueError, match="n_members must be an integer >= 1"):
+        schedule.member_ends(10, 0)
+    assert not schedule.exploring(0)
