@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -92,3 +93,20 @@ def test_cycles_of_ones_own_schedule_end_where_their_number_changes():
     with pytest.raises(ValueError, match="n_members must be an integer >= 1"):
         schedule.member_ends(10, 0)
     assert not schedule.exploring(0)
+
+
+def test_only_data_classes_with_a_kind_describe_themselves():
+    class Bare(GradientSchedule):
+        kind = "bare schedule of the tests"
+
+        def scale(self, iteration):
+            return 1.0
+
+    @dataclass(frozen=True)
+    class Nameless(GradientSchedule):
+        def scale(self, iteration):
+            return 1.0
+
+    for schedule in (Bare(), Nameless()):
+        with pytest.raises(TypeError, match="must be a data class with a `kind` of its own"):
+            schedule.to_dict()
