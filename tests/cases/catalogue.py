@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 import boostplugins as bp
@@ -42,6 +43,22 @@ CLASSIFIERS: dict[str, BaseEstimator] = {
     "BART-classes": bp.BARTClassifier(**_CHAINS),
 }
 ALL = REGRESSORS | CLASSIFIERS
+# Kin of others, or dear ones: their share of the common tests belongs to the second pass.
+_SECOND_PASS = {
+    "SGLB-lightgbm",
+    "SGLB-masked",
+    "SGLB-classes-catboost",
+    "Distributional-catboost",
+    "SoftForest",
+    "SoftBoosting",
+    "HBART-forest",
+    "HBART-CV",
+}
+
+
+def names(of: dict[str, BaseEstimator]) -> list:
+    """Names to parametrize a test by."""
+    return [pytest.param(name, marks=pytest.mark.slow) if name in _SECOND_PASS else name for name in of]
 
 
 def build(name: str, **settings) -> BaseEstimator:

@@ -15,11 +15,11 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.validation import NotFittedError
 
-from tests.cases.catalogue import ALL, CLASSIFIERS, REGRESSORS, answers, build, problem
+from tests.cases.catalogue import ALL, CLASSIFIERS, REGRESSORS, answers, build, names, problem
 
-each = pytest.mark.parametrize("name", ALL)
-each_regressor = pytest.mark.parametrize("name", REGRESSORS)
-each_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
+each = pytest.mark.parametrize("name", names(ALL))
+each_regressor = pytest.mark.parametrize("name", names(REGRESSORS))
+each_classifier = pytest.mark.parametrize("name", names(CLASSIFIERS))
 pytestmark = pytest.mark.filterwarnings("ignore::boostplugins.MixingWarning")
 
 

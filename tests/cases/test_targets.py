@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import boostplugins
-from tests.cases.catalogue import ALL, CLASSIFIERS, REGRESSORS, build, check_answers, problem
+from tests.cases.catalogue import ALL, CLASSIFIERS, REGRESSORS, build, check_answers, names, problem
 
-each_regressor = pytest.mark.parametrize("name", REGRESSORS)
-each = pytest.mark.parametrize("name", ALL)
-each_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
+each_regressor = pytest.mark.parametrize("name", names(REGRESSORS))
+each = pytest.mark.parametrize("name", names(ALL))
+each_classifier = pytest.mark.parametrize("name", names(CLASSIFIERS))
 pytestmark = [
     pytest.mark.filterwarnings("ignore::boostplugins.MixingWarning"),
     pytest.mark.filterwarnings("ignore:A column-vector y was passed"),

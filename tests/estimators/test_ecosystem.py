@@ -19,9 +19,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from boostplugins import HBARTRegressor, HBARTRegressorCV
-from tests.cases.catalogue import ALL, CLASSIFIERS, REGRESSORS, answers, build, problem
+from tests.cases.catalogue import ALL, CLASSIFIERS, REGRESSORS, answers, build, names, problem
 
-each = pytest.mark.parametrize("name", ALL)
+each = pytest.mark.parametrize("name", names(ALL))
 pytestmark = pytest.mark.filterwarnings("ignore::boostplugins.MixingWarning")
 # A setting of each that a search may vary.
 VARIED = {
@@ -92,7 +92,7 @@ def test_f14_i10_b11_searches_in_two_processes(name):
     np.testing.assert_array_equal(answers(search.best_estimator_, X), answers(alone.best_estimator_, X))
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", names(CLASSIFIERS))
 def test_calibration_and_votes_of_classifiers(name):
     X, y = problem(name)
     calibrated = CalibratedClassifierCV(build(name), cv=2).fit(X, y)
@@ -103,7 +103,7 @@ def test_calibration_and_votes_of_classifiers(name):
     np.testing.assert_allclose(votes.predict_proba(X), build(name).fit(X, y).predict_proba(X), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize("name", names(REGRESSORS))
 def test_regressors_inside_others(name):
     X, y = problem(name)
     scaled = TransformedTargetRegressor(build(name), transformer=StandardScaler()).fit(X, y)
