@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from boostplugins._validation import check_integer, check_option, check_real
+from boostplugins._validation import check_integer, check_jobs, check_option, check_real
 from boostplugins.estimators import _distributional_chain as chains
 from boostplugins.estimators import _holding_out
 from boostplugins.estimators._distributional_training import TrainedDistributional
@@ -257,6 +257,7 @@ class DistributionalRegressor(TrainedDistributional):
         if self.step is not None:
             step_exponent(self.step)
         check_integer("n_estimators", self.n_estimators, 1)
+        check_jobs(self.n_jobs)
         check_real("learning_rate", self.learning_rate, 0.0, 1.0, closed="right")
         check_integer("depth", self.depth, 1)
         if self.min_samples_leaf is not None:

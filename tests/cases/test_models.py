@@ -194,7 +194,7 @@ def test_h10_e01_bad_settings_are_found_before_any_work(name):
                 (ValueError, TypeError), match="seed|random_state" if key == "random_state" else key
             ):
                 build(name, **{key: bad}).fit(X, y)
-    if "n_jobs" in model.get_params() and not name.startswith("Distributional"):
+    if "n_jobs" in model.get_params():
         for bad in ("all", 0):
             with pytest.raises((ValueError, TypeError), match="n_jobs"):
                 build(name, n_jobs=bad).fit(X, y)
