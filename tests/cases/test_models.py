@@ -187,8 +187,8 @@ def test_h10_e01_bad_settings_are_found_before_any_work(name):
             build(name, param_grid={"n_trees": [0]}).fit(X, y)
         return
     for key, value in model.get_params(deep=False).items():
-        if type(value) not in (int, float) or key == "verbose":
-            continue
+        if type(value) not in (int, float) or key in ("verbose", "checkpoint_every"):
+            continue  # only said, or only used with a file
         for bad in ("much", np.nan):
             with pytest.raises(
                 (ValueError, TypeError), match="seed|random_state" if key == "random_state" else key
