@@ -36,6 +36,9 @@ def test_distributions_far_from_the_centre(family, data):
     below, above = family.cdf(y, theta), family.sf(y, theta)
     assert ((below >= 0) & (below <= 1)).all()
     np.testing.assert_allclose(below + above, 1.0, atol=1e-9)
+    for log_share, share in ((family.log_cdf(y, theta), below), (family.log_sf(y, theta), above)):
+        inside = share > 1e-12
+        np.testing.assert_allclose(log_share[inside], np.log(share[inside]), rtol=1e-6, atol=1e-9)
     assert (family.cdf(y - 1e-3 * np.abs(y) - 1e-9, theta) <= below + 1e-12).all()
     low, mid, high = (family.ppf(q, theta) for q in (0.05, 0.5, 0.95))
     assert ((low <= mid) & (mid <= high)).all()
