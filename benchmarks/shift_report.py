@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import platform
 from pathlib import Path
-from textwrap import wrap
 
 import catboost
 import lightgbm as lgb
 import numpy as np
 import sklearn
 from shift_methods import METHODS
-from shift_reasons import reason
+from shift_reasons import OTHER, WINE, reason
 from shift_tasks import TASKS
 
 SEEDS, NEW_SEEDS = (0, 1, 2), (3, 4)
@@ -133,7 +132,7 @@ def targets(rows: Rows) -> list[str]:
         for task in TASKS:
             line, what = _task_line(rows, used[task], task)
             lines.append(line)
-            missed += [(title.split(",")[0], names[1], task, one) for one in what]
+            missed += [(title.split(":")[0], names[1], task, one) for one in what]
         lines += _mean_lines(rows, used)
     return lines + _misses(missed)
 
@@ -169,13 +168,13 @@ def _task_line(rows: Rows, row: str, task: str) -> tuple[str, list[str]]:
 def _misses(missed: list[tuple[str, str, str, str]]) -> list[str]:
     """Say what limits each kind of miss, as far as it was looked into."""
     lines = ["", "Misses"] if missed else ["", "No target is missed."]
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[str, list[tuple[str, str]]] = {}
     for setting, row, task, what in missed:
-        kinds.setdefault(reason(setting, row, task in CLASSES, what), []).append(
-            f"{setting.split(' (')[0]} {task} {what}"
-        )
+        kinds.setdefault(reason(setting, row, task in CLASSES, what), []).append((setting, f"{task} {what}"))
     for text, where in kinds.items():
-        lines += [*wrap("; ".join(dict.fromkeys(where)) + ":", 108), *(f"  {one}" for one in wrap(text, 106))]
+        for setting in dict.fromkeys(setting for setting, _ in where):
+            lines.append(f"{setting}: {', '.join(one for name, one in where if name == setting)}")
+        lines += [f"  {line}" for line in text.splitlines()]
     curve = RESULTS / "shift_curve.txt"
     if curve.exists():
         lines += ["", "Trade-off between fit and knowledge uncertainty (shift_curve.txt):"]
@@ -229,4 +228,5 @@ def new_seeds(rows: Rows) -> list[str]:
                 pooled.append(f"{task} {what} {value:.3f} (limit {limit:.3f} {_flag(near)})")
     if pooled:
         lines.append(f"What is missed here, over all {len(every)} seeds: {'; '.join(pooled)}")
+        lines += [f"  {line}" for line in (OTHER + WINE * ("wine" in "".join(pooled))).splitlines()]
     return lines
