@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
+from boostplugins._blocks import in_blocks
+
 if TYPE_CHECKING:
     from boostplugins.predictive import Predictive
     from boostplugins.uncertainty import Uncertainty
@@ -48,7 +50,7 @@ class ProbabilisticRegressorMixin(RegressorMixin):
         ndarray of shape (n_samples,)
             Predictive means, in units of the target.
         """
-        return self.predict_dist(X).mean()
+        return in_blocks(lambda rows: self.predict_dist(rows).mean(), X)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Predict a central interval of the response.
@@ -65,7 +67,7 @@ class ProbabilisticRegressorMixin(RegressorMixin):
         ndarray of shape (n_samples, 2)
             Lower and upper end, in units of the target.
         """
-        return self.predict_dist(X).interval(coverage)
+        return in_blocks(lambda rows: self.predict_dist(rows).interval(coverage), X)
 
     def predict_quantiles(self, X: Any, q: ArrayLike) -> np.ndarray:
         """Predict quantiles of the response.
@@ -82,8 +84,13 @@ class ProbabilisticRegressorMixin(RegressorMixin):
         ndarray of shape (n_samples, n_quantiles)
             Quantiles, non-decreasing in `q`, in units of the target.
         """
-        dist = self.predict_dist(X)
-        return np.stack([dist.ppf(level) for level in np.atleast_1d(np.asarray(q, dtype=float))], axis=1)
+        levels = np.atleast_1d(np.asarray(q, dtype=float))
+
+        def quantiles(rows: Any) -> np.ndarray:
+            dist = self.predict_dist(rows)
+            return np.stack([dist.ppf(level) for level in levels], axis=1)
+
+        return in_blocks(quantiles, X)
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
         """Split the predictive variance into knowledge and data parts.
@@ -98,7 +105,7 @@ class ProbabilisticRegressorMixin(RegressorMixin):
         Uncertainty
             Variances in squared units of the target; knowledge is 0 for a single member.
         """
-        return self.predict_dist(X).uncertainty()
+        return in_blocks(lambda rows: self.predict_dist(rows).uncertainty(), X)
 
     def log_score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Average the log predictive density (or probability) of observed responses.
@@ -118,4 +125,5 @@ class ProbabilisticRegressorMixin(RegressorMixin):
             Mean log density, higher is better.
         """
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return float(np.average(self.predict_dist(X).log_pdf(np.asarray(y)), weights=weights))
+        scores = in_blocks(lambda rows, seen: self.predict_dist(rows).log_pdf(seen), X, np.asarray(y))
+        return float(np.average(scores, weights=weights))
