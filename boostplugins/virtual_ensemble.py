@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_integer
 from boostplugins.losses import Loss, get_loss, loss_from_dict
 from boostplugins.schedules import GradientSchedule, schedule_from_dict
@@ -214,7 +215,7 @@ class VirtualEnsemble:
             Variances in squared units of the target (regression) or nats (classification), each of
             shape (n_samples,).
         """
-        return self.loss.uncertainty(self.members(X))
+        return in_blocks(lambda rows: self.loss.uncertainty(self.members(rows)), X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the mean response, or the most probable class.
@@ -231,7 +232,7 @@ class VirtualEnsemble:
         """
         if self.loss.classification:
             return self.predict_proba(X).argmax(axis=1)
-        return self.loss.response(self.members(X)).mean(axis=1)
+        return in_blocks(lambda rows: self.loss.response(self.members(rows)).mean(axis=1), X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict class probabilities, averaged over the members.
@@ -253,7 +254,7 @@ class VirtualEnsemble:
         """
         if not self.loss.classification:
             raise AttributeError(f"predict_proba needs a classification loss, got {self.loss.name}")
-        return self.loss.response(self.members(X)).mean(axis=1)
+        return in_blocks(lambda rows: self.loss.response(self.members(rows)).mean(axis=1), X)
 
     def _member_ends(self, n_members: int | None) -> np.ndarray:
         total = self._reader.n_iterations

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from boostplugins._blocks import in_blocks
 from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_option, check_target
 from boostplugins.calibration import Recalibrator
@@ -109,7 +110,8 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Predictive means, in units of the target.
         """
-        return self.predict_dist(X, offset).mean()
+        given = None if offset is None else np.asarray(offset)
+        return in_blocks(lambda rows, off: self.predict_dist(rows, off).mean(), X, given)
 
     def predict_interval(self, X: Any, coverage: float = 0.9, offset: ArrayLike | None = None) -> np.ndarray:
         """Predict a central interval of the response.
@@ -128,7 +130,8 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         ndarray of shape (n_samples, 2)
             Lower and upper end, in units of the target.
         """
-        return self.predict_dist(X, offset).interval(coverage)
+        given = None if offset is None else np.asarray(offset)
+        return in_blocks(lambda rows, off: self.predict_dist(rows, off).interval(coverage), X, given)
 
     def predict_uncertainty(self, X: Any, offset: ArrayLike | None = None) -> Uncertainty:
         """Split the predictive variance into knowledge and data parts.
@@ -145,7 +148,8 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         Uncertainty
             Variances in squared units of the target; knowledge is 0 for a single model.
         """
-        return self.predict_dist(X, offset).uncertainty()
+        given = None if offset is None else np.asarray(offset)
+        return in_blocks(lambda rows, off: self.predict_dist(rows, off).uncertainty(), X, given)
 
     def contributions(self, X: Any) -> np.ndarray:
         """Share the raw scores among the features (SHAP values), averaged over models and members.

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import labels_of
@@ -165,8 +166,7 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
         ndarray of shape (n_samples, n_classes)
             Probabilities in the order of ``classes_``.
         """
-        members = self.members(X)
-        return self.loss_.response(members).mean(axis=1)
+        return in_blocks(lambda rows: self.loss_.response(self.members(rows)).mean(axis=1), X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable class.

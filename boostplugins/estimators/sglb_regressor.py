@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import labels_of
@@ -159,8 +160,7 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         ndarray of shape (n_samples,)
             Mean over the members, in units of the target.
         """
-        members = self.members(X)
-        return self.loss_.response(members).mean(axis=1)
+        return in_blocks(lambda rows: self.loss_.response(self.members(rows)).mean(axis=1), X)
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
         """Split the predictive variance of each row.
