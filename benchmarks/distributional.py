@@ -372,6 +372,12 @@ def _difference(mine: object, ours: object) -> str:
     return f"{gap.mean():+.3f}{error}"
 
 
+def _earlier(held: Path) -> tuple[list[dict[str, object]], dict[str, str]]:
+    """Rows and notes of earlier runs, read when new ones are written: pieces may run side by side."""
+    found = json.loads(held.read_text()) if held.is_file() else {"rows": [], "notes": {}}
+    return found["rows"], found["notes"]
+
+
 def _ask(call: list[str], timeout: float) -> tuple[dict[str, object] | None, str | None]:
     """Run one method in its process; its row, or the reason why there is none."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
@@ -403,9 +409,7 @@ def main() -> None:
         print(json.dumps(one(options.one[0], options.one[1], int(options.one[2]), int(options.one[3]))))
         return
     held = options.out / "distributional.json"
-    earlier = json.loads(held.read_text()) if held.is_file() else {"rows": [], "notes": {}}
-    rows: list[dict[str, object]] = [row for row in earlier["rows"] if "seeds" in row]
-    notes: dict[str, str] = dict(earlier["notes"]) if isinstance(earlier["notes"], dict) else {}
+    rows, notes = _earlier(held)
     for name in options.problem:
         for n in options.n:
             for method in options.method:
@@ -423,6 +427,7 @@ def main() -> None:
                     [str(python), __file__, "--one", method, name, str(n), str(options.seeds)],
                     options.timeout,
                 )
+                rows, notes = _earlier(held)
                 rows = [old for old in rows if (old["method"], old["problem"], old["n"]) != (method, name, n)]
                 notes.pop(key, None)
                 if reason is not None:

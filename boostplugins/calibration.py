@@ -224,7 +224,7 @@ class Recalibrated(Predictive):
         self.rule = np.asarray(rule, dtype=np.float64)
         self.family, self.theta, self.weights = base.family, base.theta, base.weights
 
-    def _with_theta(self, theta: np.ndarray) -> Predictive:
+    def _with_theta(self, theta: np.ndarray) -> Recalibrated:
         return Recalibrated(self.base._with_theta(theta), self.rule)
 
     def __repr__(self) -> str:
@@ -302,7 +302,9 @@ class Recalibrated(Predictive):
         """Mean of (Y - centre)^power from the distribution function, of terms of one sign a side."""
         if self.family.discrete:
             low, high = self.ppf(_SMALL), self.ppf(1.0 - _SMALL)
-            return moment_over_integers(lambda k, rows: self[rows]._cdf_at(k), centre, power, low, high)
+            return moment_over_integers(
+                lambda k, rows: self._with_theta(self.theta[rows])._cdf_at(k), centre, power, low, high
+            )
         c = centre[:, None]
         edges = panel_edges(self._edges(), c)
 
@@ -337,7 +339,9 @@ class Recalibrated(Predictive):
         y = np.broadcast_to(np.asarray(y, dtype=np.float64), (len(self),))
         if self.family.discrete:
             low, high = self.ppf(_SMALL), self.ppf(1.0 - _SMALL)
-            return sum_over_integers(lambda k, rows: self[rows]._cdf_at(k), y, low, high)
+            return sum_over_integers(
+                lambda k, rows: self._with_theta(self.theta[rows])._cdf_at(k), y, low, high
+            )
         edges = panel_edges(self._edges(), y[:, None])
         return panel_integral(lambda x: (self._cdf_at(x) - (x >= y[:, None])) ** 2, edges)
 

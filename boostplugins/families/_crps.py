@@ -137,7 +137,7 @@ def moment_over_integers(
 
     def step(k: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """(k + 1 - centre)^power - (k - centre)^power."""
-        return 1.0 if power == 1 else 2.0 * (k - centre[rows, None]) + 1.0
+        return np.ones(k.shape) if power == 1 else 2.0 * (k - centre[rows, None]) + 1.0
 
     first, last = np.minimum(low, centre), np.maximum(high, centre) + 1.0
     above = sum_numbers(lambda k, rows: step(k, rows) * (1.0 - cdf(k, rows)), centre, last, _ABOVE)

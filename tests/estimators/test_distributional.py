@@ -108,6 +108,20 @@ def test_scale_calibration_covers(booster):
         assert 0.87 <= inside <= 0.93
 
 
+def test_auto_compares_counts_with_what_was_rounded():
+    """Fewer spread than a Poisson's: rounded Normals, which no family of counts can follow."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (400, 2))
+    rounded = np.rint(50.0 + 10.0 * X[:, 0] + 3.0 * rng.normal(size=400))
+    model = quick("auto").fit(X, rounded)
+    assert model.family_.name == "normal"
+    poisson = next(score for name, score in model.selection_.items() if name.startswith("Poisson"))
+    best = next(iter(model.selection_.values()))
+    # Log probabilities of whole numbers: a Normal of standard deviation 3 has about log(3 sqrt(2 pi e)).
+    assert poisson < best - 0.1
+    assert -2.9 < best < -2.4
+
+
 def test_auto_chooses_a_family_that_fits():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (400, 2))

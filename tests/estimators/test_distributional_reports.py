@@ -214,15 +214,7 @@ def test_c17_a_boosted_scale_is_worth_it(booster):
         x = rng.uniform(-2, 2, 600)
         for noise, kept in ((0.1 + x**2, gains), (0.3, losses)):
             y = np.sin(x) + noise * rng.normal(size=600)
-            # The setting documented for small samples and used throughout `benchmarks/uci.py`.
-            model = DistributionalRegressor(
-                booster=booster,
-                n_estimators=300,
-                n_folds=5,
-                calibration="scale",
-                early_stopping_rounds=20,
-                learning_rate=0.1,
-            ).fit(x[:300, None], y[:300])
+            model = DistributionalRegressor(booster=booster).fit(x[:300, None], y[:300])
             mean = model.predict(x[:, None])
             sd = np.sqrt(np.mean((y[:300] - mean[:300]) ** 2))
             best = min(
