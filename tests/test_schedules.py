@@ -110,3 +110,14 @@ def test_only_data_classes_with_a_kind_describe_themselves():
     for schedule in (Bare(), Nameless()):
         with pytest.raises(TypeError, match="must be a data class with a `kind` of its own"):
             schedule.to_dict()
+
+
+def test_defaults_and_limits():
+    assert {Constant().scale(t) for t in range(5)} == {1.0}
+    assert len(Constant().member_ends(1000)) == 10
+    low = CosineCycle(length=4, max_scale=0.5, min_scale=0.25)
+    assert low.scale(0) == 0.5
+    assert low.scale(3) == 0.25
+    assert CosineCycle(length=1, min_scale=10.0).scale(0) == 10.0
+    with pytest.raises(ValueError, match="exploration must be a finite number"):
+        CosineCycle(exploration=-0.1)
