@@ -57,10 +57,10 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
     joint : bool, default=True
         Whether all gates and coefficients are optimised jointly; otherwise gates stay as they were
         made, and coefficients follow by iteratively weighted least squares.
-    leave_one_out : bool, default=True
-        Whether parameters after the first (deviation, shape) are fitted a last time around means that
-        leave out their own row, so that predicted spreads are those of new rows; False keeps the
-        maximum of the penalised likelihood.
+    studentize : bool, default=True
+        Whether parameters after the first (deviation, shape) are fitted a last time to studentised
+        residuals: those of a mean that has adapted to its rows are too small, most of all where rows
+        are few. False keeps the maximum of the penalised likelihood.
     features : sequence or dict of sequences, optional
         Features (numbers or names) that gates see; a dict gives them by parameter name.
     structured : sequence or dict of sequences, optional
@@ -132,7 +132,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         tree: str = "adaptive",
         rule: str = "best",
         joint: bool = True,
-        leave_one_out: bool = True,
+        studentize: bool = True,
         features: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
         structured: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
         selection: str = "criterion",
@@ -152,7 +152,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         self.tree = tree
         self.rule = rule
         self.joint = joint
-        self.leave_one_out = leave_one_out
+        self.studentize = studentize
         self.features = features
         self.structured = structured
         self.selection = selection

@@ -167,7 +167,7 @@ class GrownTreeBase(SoftTreeBase):
             float(self.node_ridge),
             self.tree == "adaptive",
             growth,
-            leave_one_out=bool(getattr(self, "leave_one_out", True)),
+            studentize=bool(getattr(self, "studentize", True)),
         )
 
     def _with_features(self, settings: Settings, family: Family, X: Any, weight: np.ndarray) -> Settings:

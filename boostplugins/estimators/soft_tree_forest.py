@@ -63,7 +63,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         As in `SoftTreeRegressor`.
     joint : bool, default=True
         As in `SoftTreeRegressor`.
-    leave_one_out : bool, default=True
+    studentize : bool, default=True
         As in `SoftTreeRegressor`.
     features : sequence or dict of sequences, optional
         As in `SoftTreeRegressor`.
@@ -128,7 +128,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         tree: str = "adaptive",
         rule: str = "best",
         joint: bool = True,
-        leave_one_out: bool = True,
+        studentize: bool = True,
         features: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
         structured: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
         selection: str = "criterion",
@@ -153,7 +153,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         self.tree = tree
         self.rule = rule
         self.joint = joint
-        self.leave_one_out = leave_one_out
+        self.studentize = studentize
         self.features = features
         self.structured = structured
         self.selection = selection

@@ -14,12 +14,12 @@ from boostplugins.families import Family
 from boostplugins.soft_trees.criteria import curvature, information
 from boostplugins.soft_trees.encoding import Encoder
 from boostplugins.soft_trees.growth import Grown, Growth, grow
-from boostplugins.soft_trees.leave_out import refit_spread
 from boostplugins.soft_trees.model import SoftTreeModel, make_block
 from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
 from boostplugins.soft_trees.refine import solve_positive
 from boostplugins.soft_trees.smoothing import choose_smoothing
 from boostplugins.soft_trees.structured import Term
+from boostplugins.soft_trees.studentize import refit_spread
 from boostplugins.soft_trees.tree import SoftTree
 from boostplugins.soft_trees.units import response_units
 
@@ -56,8 +56,8 @@ class Settings:
         Features that each parameter's gates see; all by default.
     terms : tuple of tuple of Term, optional
         Structured effects of each parameter.
-    leave_one_out : bool
-        Whether parameters after the first are refitted around first ones that leave out their own row.
+    studentize : bool
+        Whether parameters after the first are refitted to studentised residuals.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Settings:
     growth: Growth = field(default_factory=Growth)
     features: tuple[list[int], ...] | None = None
     terms: tuple[tuple[Term, ...], ...] | None = None
-    leave_one_out: bool = True
+    studentize: bool = True
 
 
 def fit_model(
@@ -221,7 +221,7 @@ def _fit(
 
 def _refit(objective: Objective, grown: Grown, settings: Settings) -> Grown:
     family, y = objective.family, objective.y
-    if not settings.leave_one_out or family.classification or family.n_params == 1 or (y == y[0]).all():
+    if not settings.studentize or family.classification or family.n_params == 1 or (y == y[0]).all():
         return grown
     growth = settings.growth
     predictors = refit_spread(objective, list(grown.predictors), growth.final_steps, growth.joint)

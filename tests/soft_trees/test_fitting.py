@@ -131,7 +131,7 @@ def fit_semi(X, y, terms, features=([2], [2])):
 def test_linear_effect_equals_least_squares_without_a_tree():
     X, y = semi(300, 0)
     terms = tuple(prepare([Linear(0), Linear(2)], X, ["a", "b", "c"], (None,) * 3, np.ones(300)))
-    settings = Settings(ridge=1.0, terms=(terms, ()), growth=Growth(max_leaves=2), leave_one_out=False)
+    settings = Settings(ridge=1.0, terms=(terms, ()), growth=Growth(max_leaves=2), studentize=False)
     model = fit_model(NORMAL, X, y, None, settings)
     design = np.column_stack([np.ones(300), X[:, [0, 2]]])
     coef, rss, *_ = np.linalg.lstsq(design, y)

@@ -1,4 +1,4 @@
-"""Rows left out, bounds beyond the training rows, and what both do to predicted spreads."""
+"""Studentised residuals, bounds beyond the training rows, and what both do to predicted spreads."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 
 from boostplugins.estimators.soft_tree import SoftTreeRegressor
 from boostplugins.families import get_family
-from boostplugins.soft_trees.leave_out import left_out_scores, refit_spread
 from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
 from boostplugins.soft_trees.refine import update_coefficients
 from boostplugins.soft_trees.structured import Linear
+from boostplugins.soft_trees.studentize import refit_spread, studentized_scores
 from boostplugins.soft_trees.tree import SoftTree
 
 NORMAL = get_family("normal")
@@ -28,17 +28,15 @@ def line(n=40, seed=0, weight=None):
     return x, y, objective, update_coefficients(objective, start, steps=50, tolerance=0.0)
 
 
-def test_a_left_out_row_is_predicted_as_by_the_others():
+def test_residuals_are_studentised_as_in_least_squares():
     x, y, objective, model = line()
     design = np.column_stack([np.ones(len(y)), x])
-    expected = []
-    for i in range(len(y)):
-        keep = np.arange(len(y)) != i
-        expected.append(design[i] @ np.linalg.lstsq(design[keep], y[keep], rcond=None)[0])
-    np.testing.assert_allclose(left_out_scores(objective, model, 0), expected, atol=1e-5)
+    hat = design @ np.linalg.pinv(design)
+    expected = (y - hat @ y) / np.sqrt(1.0 - np.diag(hat))
+    np.testing.assert_allclose(y - studentized_scores(objective, model, 0), expected, atol=1e-5)
 
 
-def test_of_a_weight_of_three_one_row_is_left_out():
+def test_a_weight_of_three_is_three_rows():
     weight = np.ones(40)
     weight[5] = 3.0
     x, y, weighted, model = line(weight=weight)
@@ -48,15 +46,15 @@ def test_of_a_weight_of_three_one_row_is_left_out():
         Block.of_features(np.empty((42, 0))),
     ]
     repeated = Objective(NORMAL, y[rows], np.ones(42), blocks, Penalty(1.0, 0.1))
-    first, second = (left_out_scores(o, model, 0) for o in (weighted, repeated))
+    first, second = (studentized_scores(o, model, 0) for o in (weighted, repeated))
     np.testing.assert_allclose(first[rows], second, rtol=1e-7)
 
 
-def test_the_deviation_becomes_that_of_left_out_residuals():
+def test_the_deviation_becomes_that_of_studentised_residuals():
     _, y, objective, model = line()
     refitted = refit_spread(objective, model, 100)
-    left_out = y - left_out_scores(objective, model, 0)
-    expected = 0.5 * np.log(np.mean(left_out**2))
+    residual = y - studentized_scores(objective, model, 0)
+    expected = 0.5 * np.log(np.mean(residual**2))
     assert refitted[1].tree.beta[0] == pytest.approx(expected, abs=1e-4)
     assert refitted[0] is model[0]
 
@@ -67,14 +65,14 @@ def wide(n=120, seed=0):
     return X, X[:, 0] + 0.5 * np.exp(0.3 * X[:, 1]) * rng.normal(size=n)
 
 
-def test_new_rows_score_better_when_spreads_leave_out_their_row():
+def test_new_rows_score_better_with_studentised_residuals():
     """Log score of new rows, mean of 3 data sets of 120 rows and 8 features."""
     gain = []
     for seed in range(3):
         X, y = wide(seed=seed)
         X_new, y_new = wide(2000, seed=100 + seed)
         with_it, without = (
-            SoftTreeRegressor(ridge=1.0, max_leaves=6, leave_one_out=flag).fit(X, y) for flag in (True, False)
+            SoftTreeRegressor(ridge=1.0, max_leaves=6, studentize=flag).fit(X, y) for flag in (True, False)
         )
         gain.append(with_it.log_score(X_new, y_new) - without.log_score(X_new, y_new))
         np.testing.assert_array_equal(with_it.predict(X), without.predict(X))
@@ -84,7 +82,7 @@ def test_new_rows_score_better_when_spreads_leave_out_their_row():
 def test_gates_stay_where_they_were_without_joint_optimisation():
     X, y = wide()
     plain, refitted = (
-        SoftTreeRegressor(ridge=1.0, max_leaves=6, criterion=None, joint=False, leave_one_out=flag).fit(X, y)
+        SoftTreeRegressor(ridge=1.0, max_leaves=6, criterion=None, joint=False, studentize=flag).fit(X, y)
         for flag in (False, True)
     )
     for before, after in zip(plain.model_.predictors, refitted.model_.predictors):
@@ -127,9 +125,9 @@ def test_a_file_keeps_the_bounds(tmp_path):
 def test_sunspots_beyond_the_record_keep_a_bearable_log_score(staged_data):
     """The last fifth of the series goes beyond all that the first four held."""
     _, y, _ = staged_data("sunspots_yearly")
-    values = np.sqrt(y.to_numpy(dtype=float) + 0.001)
+    values = y.to_numpy(dtype=float)
     X = np.stack([values[12 - j : len(values) - j] for j in range(1, 13)], axis=1)
-    values, cut = values[12:], len(X) * 4 // 5
+    values, cut = np.sqrt(values[12:] + 0.001), len(X) * 4 // 5
     model = SoftTreeRegressor().fit(X[:cut], values[:cut])
     constant = NORMAL.log_pdf(values[cut:], [values[:cut].mean(), values[:cut].std()]).mean()
     assert model.log_score(X[cut:], values[cut:]) > constant

@@ -1,4 +1,4 @@
-"""The spread of a response seen from where its own row is left out."""
+"""Spreads fitted to residuals that have the size of errors."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from scipy.optimize import minimize
 from boostplugins.soft_trees.criteria import DF_ROWS, curvature, information, jacobian
 from boostplugins.soft_trees.objective import Objective, Predictor
 
-# Beyond this leverage a row is its own prediction, and one step of Newton's method says little.
+# Beyond this leverage a row is its own prediction, and its residual says nothing.
 _MOST_LEVERAGE = 0.9
 _JITTER = 1e-9
 
 
-def left_out_scores(objective: Objective, model: list[Predictor], parameter: int) -> np.ndarray:
-    r"""Raw scores of a parameter at each row, as if the row had not been fitted.
+def studentized_scores(objective: Objective, model: list[Predictor], parameter: int) -> np.ndarray:
+    r"""Raw scores of a parameter, moved away from each row so that residuals have the size of errors.
 
-    One Newton step from the fit with all rows: :math:`\eta_i - h_i / (1 - h_i) \; u_i / w_i`, with score
-    u, information w and leverage :math:`h_i = w_i J_i (J'WJ + S)^{-1} J_i'`. A row of weight m counts as m
-    rows, of which one is left out.
+    A fit follows its rows: a residual is smaller than the error by :math:`\sqrt{1 - h_i}`, with leverage
+    :math:`h_i = w_i J_i (J'WJ + S)^{-1} J_i'`. The scores are
+    :math:`\eta_i - \{(1 - h_i)^{-1/2} - 1\} \, u_i / w_i` with score u and information w. A row of weight m
+    counts as m rows, each with its own residual.
 
     Parameters
     ----------
@@ -37,18 +38,18 @@ def left_out_scores(objective: Objective, model: list[Predictor], parameter: int
 
     Examples
     --------
-    The mean of the other rows:
+    The residuals of a mean of three, times the root of 3 / 2:
 
     >>> import numpy as np
     >>> from boostplugins.families import Normal
-    >>> from boostplugins.soft_trees.leave_out import left_out_scores
     >>> from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
+    >>> from boostplugins.soft_trees.studentize import studentized_scores
     >>> from boostplugins.soft_trees.tree import SoftTree
     >>> block = Block.of_features(np.zeros((3, 1)))
     >>> loss = Objective(Normal(), np.array([0.0, 3.0, 6.0]), np.ones(3), [block] * 2, Penalty(1.0, 1.0))
     >>> model = [Predictor(np.empty(0), SoftTree.stump(value, 1)) for value in (3.0, 0.5)]
-    >>> left_out_scores(loss, model, 0).round(4)
-    array([4.5, 3. , 1.5])
+    >>> (loss.y - studentized_scores(loss, model, 0)).round(3)
+    array([-3.674,  0.   ,  3.674])
     """
     raw = objective.raw(model)
     score, fisher = objective.derivatives(raw)
@@ -66,13 +67,13 @@ def left_out_scores(objective: Objective, model: list[Predictor], parameter: int
         leverage[here] = (solve_triangular(root, slopes.T, lower=True) ** 2).sum(axis=0)
     leverage *= w / np.maximum(objective.weight, 1.0)
     leverage = np.clip(leverage, 0.0, _MOST_LEVERAGE)
-    return raw[:, parameter] - leverage / (1.0 - leverage) * u / w
+    return raw[:, parameter] - (1.0 / np.sqrt(1.0 - leverage) - 1.0) * u / w
 
 
 def refit_spread(
     objective: Objective, model: list[Predictor], steps: int, gates: bool = True
 ) -> list[Predictor]:
-    """Fit all parameters but the first again, around first ones that have not seen their own row.
+    """Fit all parameters but the first again, around studentised first ones.
 
     A mean that has adapted to its rows leaves residuals that are too small, most of all at the edge of
     the data: a tree of the deviation learns that, and promises too much where rows are few.
@@ -91,11 +92,11 @@ def refit_spread(
     Returns
     -------
     list of Predictor
-        The first predictor as it was, and the others refitted; the model as it was where the scores of
-        rows left out have no finite likelihood.
+        The first predictor as it was, and the others refitted; the model as it was where the
+        studentised scores have no finite likelihood.
     """
     try:
-        first = left_out_scores(objective, model, 0)
+        first = studentized_scores(objective, model, 0)
     except LinAlgError:
         return model
     rest = model[1:]
