@@ -302,10 +302,13 @@ def main(words):
         if not words or any(word in f"{name} {m}" for word in words):
             row = run_task(name, what, kind, m)
             if row is not None:
-                kept["rows"][f"{name} {m}"] = row
+                rows = (
+                    json.loads(path.read_text())["rows"] if path.exists() else {}
+                )  # rows may run side by side
+                kept["rows"] = {**kept["rows"], **rows, f"{name} {m}": row}
+                RESULTS.mkdir(exist_ok=True)
+                path.write_text(json.dumps(kept, indent=1))
                 print(f"{name} {m}: {row}", flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    path.write_text(json.dumps(kept, indent=1))
     lines = list(table(kept))
     print("\n".join(lines))
     (RESULTS / "bart_speed.txt").write_text("\n".join(lines) + "\n")

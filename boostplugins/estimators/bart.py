@@ -84,11 +84,11 @@ class BARTRegressor(TreeRegressor):
     ----------
     n_trees : int, default=50
         Trees in the sum.
-    n_burn : int, default=250
+    n_burn : int, default=1000
         Iterations of each chain before the first draw.
-    n_draws : int, default=250
+    n_draws : int, default=500
         Draws kept of each chain.
-    n_chains : int, default=4
+    n_chains : int, default=2
         Independent chains; they mix slowly in every BART, so several show what one would hide.
     k : float, default=2.0
         Prior standard deviation of f is range(y) / (2 k); larger shrinks more.
@@ -163,9 +163,9 @@ class BARTRegressor(TreeRegressor):
     def __init__(
         self,
         n_trees: int = 50,
-        n_burn: int = 250,
-        n_draws: int = 250,
-        n_chains: int = 4,
+        n_burn: int = 1000,
+        n_draws: int = 500,
+        n_chains: int = 2,
         *,
         k: float = 2.0,
         alpha: float = 0.95,

@@ -28,11 +28,11 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
     ----------
     n_trees : int, default=50
         Trees in the sum.
-    n_burn : int, default=250
+    n_burn : int, default=1000
         Iterations of each chain before the first draw.
-    n_draws : int, default=250
+    n_draws : int, default=500
         Draws kept of each chain.
-    n_chains : int, default=4
+    n_chains : int, default=2
         Independent chains.
     k : float, default=2.0
         Prior standard deviation of the trees' sum is 3 / k; larger shrinks more.
@@ -99,9 +99,9 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
     def __init__(
         self,
         n_trees: int = 50,
-        n_burn: int = 250,
-        n_draws: int = 250,
-        n_chains: int = 4,
+        n_burn: int = 1000,
+        n_draws: int = 500,
+        n_chains: int = 2,
         *,
         k: float = 2.0,
         alpha: float = 0.95,

@@ -23,12 +23,13 @@ class HBARTRegressor(TreeRegressor):
     ----------
     n_trees : int, default=50
         Mean trees.
-    n_burn : int, default=250
+    n_burn : int, default=1000
         Iterations of each chain before the first draw.
-    n_draws : int, default=250
+    n_draws : int, default=500
         Draws kept of each chain.
-    n_chains : int, default=4
-        Independent chains.
+    n_chains : int, default=2
+        Independent chains. A single one understates what is not known of f, for it mixes slowly; more
+        than two of the same total length overstate it, for they have not found the same place yet.
     variance : {"log-linear", "forest", "constant"}, default="log-linear"
         Model of the variance; "constant" is BART.
     variance_features : None, sequence of int or str, "none", callable or transformer, default=None
@@ -124,9 +125,9 @@ class HBARTRegressor(TreeRegressor):
     def __init__(
         self,
         n_trees: int = 50,
-        n_burn: int = 250,
-        n_draws: int = 250,
-        n_chains: int = 4,
+        n_burn: int = 1000,
+        n_draws: int = 500,
+        n_chains: int = 2,
         *,
         variance: str = "log-linear",
         variance_features: Sequence[int | str] | Callable[[Any], Any] | str | None = None,
