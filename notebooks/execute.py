@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 FOLDER = Path(__file__).resolve().parent
-TIMEOUT = 180  # seconds a cell may take on a busy machine
+TIMEOUT = 600  # seconds a cell may take on a busy machine whose compiled kernels are not cached yet
 MARK = "sources_sha256"
 # One thread: boosters spin when threads outnumber cores. All warnings show. Pictures go inline.
 KERNEL_ENVIRONMENT = {
