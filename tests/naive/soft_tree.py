@@ -1,4 +1,4 @@
-"""A soft tree by recursion, row by row, and a brute-force search for one split."""
+"""A soft tree by recursion, row by row, and growth by brute force."""
 
 from __future__ import annotations
 
@@ -51,3 +51,42 @@ def brute_force_split(objective, constants, directions, cuts, steeps):
                     start = np.array([0.0, 0.0, predictor.tree.beta[0]])
                     best = max(best, -minimize(loss, start, method="Nelder-Mead").fun)
     return best
+
+
+def grow_by_brute_force(objective, constants, n_splits, directions, cuts, steeps):
+    """Greedy growth by trying every gate of a grid at every leaf of every parameter's tree.
+
+    At each step all coefficients of the parameter's tree are fitted by a general minimiser with numerical
+    gradients. Returns the penalised log likelihoods, one a step, and the last model.
+    """
+    from scipy.optimize import minimize
+
+    from boostplugins.soft_trees.objective import Predictor
+    from boostplugins.soft_trees.tree import SoftTree
+
+    model, path = list(constants), [objective.value(constants)]
+    for _ in range(n_splits):
+        best, best_value = model, path[-1]
+        for k, predictor in enumerate(model):
+            for leaf in predictor.tree.leaves:
+                for direction in directions:
+                    for cut in cuts:
+                        for steep in steeps:
+                            omega = steep * np.asarray(direction, dtype=float)
+                            shape = predictor.tree.split(int(leaf), -steep * cut, omega, np.zeros(2))
+
+                            def trial(beta, k=k, shape=shape, gamma=predictor.gamma, model=model):
+                                tree = SoftTree(shape.node, shape.intercept, shape.omega, beta)
+                                return [*model[:k], Predictor(gamma, tree), *model[k + 1 :]]
+
+                            found = minimize(
+                                lambda beta, trial=trial: -objective.value(trial(beta)),
+                                shape.beta,
+                                method="L-BFGS-B",
+                                options={"maxiter": 15},
+                            )
+                            if -found.fun > best_value:
+                                best, best_value = trial(found.x), -found.fun
+        model = best
+        path.append(best_value)
+    return path, model

@@ -16,7 +16,7 @@ from boostplugins.soft_trees.growth import Growth, grow
 from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
 from boostplugins.soft_trees.refine import refine, update_coefficients
 from boostplugins.soft_trees.tree import SoftTree
-from tests.naive.soft_tree import brute_force_split
+from tests.naive.soft_tree import brute_force_split, grow_by_brute_force
 
 
 def settled(name):
@@ -135,6 +135,21 @@ def test_one_split_is_as_good_as_brute_force():
     directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     best = brute_force_split(objective, start, directions, (-0.8, 0.0, 0.8), (0.7, 1.5, 3.0))
     assert grown.penalised >= best
+
+
+@pytest.mark.slow
+def test_growth_keeps_up_with_a_twin_grown_by_brute_force():
+    y, blocks, start = wave(80)
+    objective = Objective(get_family("normal"), y, np.ones(len(y)), blocks, Penalty(0.5, 0.1))
+    directions = [(1.0, 0.0), (0.7, 0.7), (0.0, 1.0)]
+    naive, model = grow_by_brute_force(objective, start, 2, directions, (-0.7, 0.0, 0.7), (1.5, 4.0))
+    assert naive[0] < naive[1] < naive[2]
+    for joint in (True, False):
+        growth = Growth(max_leaves=4, criterion=None, joint=joint)
+        grown = grow(objective, start, growth)
+        assert len(grown.path) == len(naive)
+        assert grown.penalised >= naive[-1]
+    assert sum(p.tree.n_leaves for p in model) == 4
 
 
 def test_refinement_and_scoring_never_lower_the_objective():
