@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
+from boostplugins._blocks import in_blocks
 from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_integer, check_jobs, check_option, check_real
 from boostplugins.checkpoints import checkpoint_of
@@ -445,5 +446,5 @@ class SGLBBase(BaseEstimator):
             Knowledge, data and total: variances in squared units of the target (regression) or nats
             (classification).
         """
-        members = self.members(X)  # refuses before `fit`
-        return self.loss_.uncertainty(members)
+        check_is_fitted(self, "models_")
+        return in_blocks(lambda rows: self.loss_.uncertainty(self.members(rows)), X)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_weight
@@ -166,6 +167,7 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
         ndarray of shape (n_samples, n_classes)
             Probabilities in the order of ``classes_``.
         """
+        check_is_fitted(self, "models_")
         return in_blocks(lambda rows: self.loss_.response(self.members(rows)).mean(axis=1), X)
 
     def predict(self, X: Any) -> np.ndarray:

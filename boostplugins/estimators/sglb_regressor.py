@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_target, check_weight
@@ -160,6 +161,7 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         ndarray of shape (n_samples,)
             Mean over the members, in units of the target.
         """
+        check_is_fitted(self, "models_")
         return in_blocks(lambda rows: self.loss_.response(self.members(rows)).mean(axis=1), X)
 
     def predict_uncertainty(self, X: Any) -> Uncertainty:
@@ -175,8 +177,8 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         Uncertainty
             Knowledge, data and total variances in squared units of the target.
         """
-        members = self.members(X)  # refuses before `fit`
-        return self.loss_.uncertainty(members)
+        check_is_fitted(self, "models_")
+        return in_blocks(lambda rows: self.loss_.uncertainty(self.members(rows)), X)
 
     def predict_dist(self, X: Any) -> Predictive:
         """Predict the whole distribution of the response.
