@@ -47,7 +47,7 @@ def in_blocks(function: Callable[..., Any], X: Any, *aligned: np.ndarray | None)
     if is_dataclass(parts[0]):
         names = [field.name for field in fields(parts[0])]
         joined = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-        return type(parts[0])(*joined)  # type: ignore[operator]
+        return type(parts[0])(*joined)  # type: ignore[operator, misc]
     return np.concatenate(parts)
 
 
