@@ -103,6 +103,8 @@ def train(
         prior=prior,
         random_state=random_state,
     )
+    if in_turns(chain.loss) and early_stopping_rounds is not None:
+        raise ValueError("early_stopping_rounds must be None for a family on CatBoost, which has no score")
     # Target statistics of categories go by the order of the rows: draw one.
     order = np.random.default_rng(random_state).permutation(len(y)) if len(categorical) else np.arange(len(y))
     rows = X.iloc[order] if hasattr(X, "iloc") else X[order]

@@ -17,7 +17,7 @@ from boostplugins.estimators._labels import labels_of
 from boostplugins.estimators._rows import held_out
 from boostplugins.estimators._sglb_base import SGLBBase
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
-from boostplugins.losses import NormalLikelihood, SquaredError, get_loss
+from boostplugins.losses import FamilyLikelihood, NormalLikelihood, SquaredError, get_loss
 from boostplugins.uncertainty import Uncertainty
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         Returns
         -------
         Predictive
-            A mixture of Normals, one a member.
+            A mixture of Normals, or of the loss's family, one a member.
         """
         from boostplugins.families import Normal
         from boostplugins.predictive import Predictive
@@ -202,6 +202,8 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         elif isinstance(self.loss_, SquaredError):
             sigma = math.sqrt(self.loss_.noise_variance or 0.0)
             theta = np.stack([members[..., 0], np.full(members.shape[:2], sigma)], axis=-1)
+        elif isinstance(self.loss_, FamilyLikelihood):
+            return Predictive(self.loss_.family, self.loss_.theta(members))
         else:
             raise AttributeError(f"the {self.loss_.name} loss has no predictive distribution")
         return Predictive(Normal(), theta)

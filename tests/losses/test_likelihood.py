@@ -66,3 +66,20 @@ def test_bad_limits_and_labels_are_refused():
         FamilyLikelihood("poisson", limits=((1.0, 0.0),))
     with pytest.raises(ValueError, match="label must hold .* for family gamma, got 0"):
         FamilyLikelihood("gamma").check_labels(np.array([1.0, 0.0]))
+
+
+@pytest.mark.parametrize("booster", ["lightgbm", "catboost"])
+def test_sglb_regressor_takes_a_family(booster):
+    from boostplugins import SGLBRegressor
+
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (200, 2))
+    y = rng.gamma(3.0, np.exp(X[:, 0]))
+    model = SGLBRegressor(FamilyLikelihood("gamma"), booster=booster, n_estimators=30, n_jobs=1).fit(X, y)
+    dist = model.predict_dist(X)
+    assert (dist.family.name, dist.n_members) == ("gamma", 10)
+    np.testing.assert_allclose(dist.mean(), model.predict(X))
+    if booster == "catboost":
+        model.set_params(early_stopping_rounds=20, validation_fraction=0.2)
+        with pytest.raises(ValueError, match="early_stopping_rounds must be None for a family on CatBoost"):
+            model.fit(X, y)
