@@ -115,6 +115,11 @@ def test_only_data_classes_with_a_kind_describe_themselves():
 def test_defaults_and_limits():
     assert {Constant().scale(t) for t in range(5)} == {1.0}
     assert len(Constant().member_ends(1000)) == 10
+    assert Constant().member_ends(6).tolist() == [4, 5, 6]
+    assert CosineCycle(length=20).member_ends(100, 1).tolist() == [100]
+    assert CosineCycle(length=20).member_ends(40, 9).tolist() == [20, 40]
+    with pytest.raises(ValueError, match="n_members must be an integer >= 1, got 0"):
+        CosineCycle(length=20).member_ends(40, 0)
     low = CosineCycle(length=4, max_scale=0.5, min_scale=0.25)
     assert low.scale(0) == 0.5
     assert low.scale(3) == 0.25
