@@ -1,6 +1,7 @@
 """Soft trees on real data beside gradient boosting of the same distribution.
 
-Fits are kept in results/soft_tree_real.json, so that the table can be made in pieces.
+Fits are kept in results/soft_tree_real.json, so that the table can be made in pieces;
+delete the file after a change of the models.
 
 Usage: python benchmarks/soft_tree_real.py [names ...] [--models tree boosting lightgbm catboost forest]
        [--seconds 800] [--table]   (needs the staged data)
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -127,7 +129,7 @@ def fill(given: argparse.Namespace) -> None:
                 held = read()
                 held.setdefault(f"{name} {model}", {})[str(number)] = result
                 STORE.write_text(json.dumps(held, indent=1, sort_keys=True) + "\n")
-                print(name, model, number, [round(value, 4) for value in result], flush=True)
+                print(name, model, number, [round(value, 4) for value in result], file=sys.stderr)
 
 
 def table() -> None:

@@ -1,6 +1,7 @@
 """The simulation of the soft tree paper: friedman1 mean and friedman2 scale, beside its own software.
 
-Replicates are kept in results/soft_tree_simulation.json, so that the table can be made in pieces.
+Replicates are kept in results/soft_tree_simulation.json, so that the table can be made in pieces;
+delete the file after a change of the models.
 
 Usage: python benchmarks/soft_tree_simulation.py [--families NO GU NBI] [--sizes 500 1000 5000 10000]
        [--models auto ridge5 lightgbm forest boosting] [--replicates 20] [--seconds 800]
@@ -146,7 +147,7 @@ def fill(given: argparse.Namespace) -> None:
                     held = read()
                     held["replicates"].setdefault(key, {})[str(number)] = result
                     write(held)
-                    print(key, number, [round(value, 4) for value in result], flush=True)
+                    print(key, number, [round(value, 4) for value in result], file=sys.stderr)
 
 
 def warm_up() -> None:
@@ -166,7 +167,7 @@ def large() -> None:
                 [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=STORE.parents[1]
             )
             held["rows"].append(json.loads(done.stdout))
-            print(held["rows"][-1], flush=True)
+            print(held["rows"][-1], file=sys.stderr)
     kept = read()
     kept["rows"] = held["rows"]
     write(kept)

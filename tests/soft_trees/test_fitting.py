@@ -168,6 +168,40 @@ def test_standard_errors_cover():
     assert hits >= 33
 
 
+@pytest.mark.slow
+def test_standard_errors_are_the_spread_over_new_responses():
+    """24 data sets of one design, a linear and a smooth effect whose features the gates see too.
+
+    The spread of 24 estimates is known to 15 %: the bounds of the ratios are more than two such steps away
+    from the ratios found with 30 other data sets (1.5 for the slope of the mean, 0.8 for that of the
+    deviation, 0.9 for the spline).
+    """
+    n, rng = 200, np.random.default_rng(0)
+    X = np.stack([rng.normal(3, 2, n), rng.uniform(0, 6, n), rng.normal(size=n)], axis=1)
+    mu, log_sigma = 2 * X[:, 0] + np.sin(X[:, 1]) + np.abs(X[:, 2]), 0.15 * X[:, 0] - 1.2
+    names, levels = ["a", "b", "c"], (None,) * 3
+    terms = tuple(
+        tuple(prepare(t, X, names, levels, np.ones(n))) for t in ([Linear(0), Smooth(1)], [Linear(0)])
+    )
+    settings = Settings(ridge=1.0, terms=terms, features=([0, 1, 2], [2]), growth=Growth(max_leaves=8))
+    estimates, errors = [], []
+    for seed in range(24):
+        y = mu + np.exp(log_sigma) * np.random.default_rng(500 + seed).normal(size=n)
+        model = fit_model(NORMAL, X, y, None, settings)
+        effects = [p.gamma + a for p, a in zip(model.predictors, model.shift)]
+        estimates.append(np.concatenate(effects))
+        errors.append(np.concatenate(model.errors))
+    ratio = np.mean(errors, axis=0) / np.std(estimates, axis=0, ddof=1)
+    assert 0.8 < ratio[0] < 2.5
+    assert 0.5 < ratio[-1] < 1.5
+    assert 0.6 < np.median(ratio[1:-1]) < 1.5
+    # The slopes of the truth, projected as the estimates are.
+    basis = np.concatenate([term.columns(X) for term in terms[0]], axis=1)
+    slope = np.linalg.lstsq(basis, mu - mu.mean())[0][0]
+    assert abs(np.mean(estimates, axis=0)[0] - slope) < np.mean(errors, axis=0)[0]
+    assert abs(np.mean(estimates, axis=0)[-1] - 0.15 * terms[1][0].scale) < 1.5 * np.mean(errors, axis=0)[-1]
+
+
 def test_smoothing_follows_the_curve():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 1, size=(300, 3))
