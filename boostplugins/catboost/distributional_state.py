@@ -15,7 +15,15 @@ _WORST = 1e100  # score of an impossible row, which CatBoost could not print as 
 
 
 class Fit:
-    """State of one training run: every row's raw scores, and whose turn it is."""
+    """State of one training run: every row's raw scores, and whose turn it is.
+
+    Parameters
+    ----------
+    steps : Steps
+        Training responses, weights and start value.
+    offset : ndarray of shape (n_samples,) or None
+        Known part of the first raw score.
+    """
 
     def __init__(self, steps: Steps, offset: np.ndarray | None) -> None:
         n = len(steps.y)
@@ -31,6 +39,20 @@ class Fit:
         self.watch: Watch | None = None
 
     def derivatives(self, approx: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Derivatives of a block of rows in the parameter whose turn it is.
+
+        Parameters
+        ----------
+        approx : ndarray of shape (n_block,)
+            Sums of all trees.
+        ids : ndarray of shape (n_block,)
+            Numbers of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_block, 2)
+            First and second derivatives of the log likelihood.
+        """
         count, first = len(ids), int(ids[0])
         ordered = int(ids[-1]) == first + count - 1 and bool((np.diff(ids) == 1).all())
         rows: Any = slice(first, first + count) if ordered else ids.astype(np.intp)
@@ -53,7 +75,17 @@ class Fit:
 
 
 class Watch:
-    """Raw scores and score of the evaluation set."""
+    """Raw scores and score of the evaluation set.
+
+    Parameters
+    ----------
+    steps : Steps
+        Those of the training rows.
+    y : ndarray of shape (n_samples,)
+        Responses.
+    weight, offset : ndarray of shape (n_samples,) or None
+        Weights, and known part of the first raw score.
+    """
 
     def __init__(
         self, steps: Steps, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None
@@ -68,6 +100,22 @@ class Watch:
         self.history: list[float] = []
 
     def score(self, approx: np.ndarray, trees: int, name: str) -> float:
+        """Score the evaluation set, once a round.
+
+        Parameters
+        ----------
+        approx : ndarray of shape (n_samples,)
+            Sums of all trees.
+        trees : int
+            Trees finished before the one that was just grown.
+        name : {"nll", "crps"}
+            Which score.
+
+        Returns
+        -------
+        float
+            Weighted mean score after the last whole round.
+        """
         turns = len(self.steps.start)
         if trees == self.trees:
             return self.value
@@ -84,7 +132,13 @@ class Watch:
 
 
 class Score:
-    """CatBoost's view of the family's score on the evaluation set; training rows are not scored."""
+    """CatBoost's view of the family's score on the evaluation set; training rows are not scored.
+
+    Parameters
+    ----------
+    loss : Distributional
+        Objective of the fit.
+    """
 
     no_jit = True
 
@@ -97,15 +151,47 @@ class Score:
         return self
 
     def is_max_optimal(self) -> bool:
-        """Say that lower is better."""
+        """Tell the direction.
+
+        Returns
+        -------
+        bool
+            False: lower is better.
+        """
         return False
 
     def get_final_error(self, error: float, weight: float) -> float:
-        """Give the score itself."""
+        """Give the score itself.
+
+        Parameters
+        ----------
+        error, weight : float
+            What `evaluate` gave.
+
+        Returns
+        -------
+        float
+            Mean score.
+        """
         return error
 
     def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
-        """Score the evaluation set, once a round."""
+        """Score the evaluation set, once a round.
+
+        Parameters
+        ----------
+        approxes : sequence of ndarray
+            Sums of all trees, one array.
+        target : ndarray of shape (n_samples,)
+            Numbers of the rows, negative ones of the evaluation set.
+        weight : ndarray or None
+            Known already.
+
+        Returns
+        -------
+        tuple of float
+            Mean score, of weight one.
+        """
         fit = self.loss._fit
         if fit is None or fit.watch is None or target[0] >= 0:
             return 0.0, 1.0
@@ -121,13 +207,30 @@ class CRPS(Score):
 
 
 class Clock:
-    """Callback that counts finished trees."""
+    """Callback that counts finished trees.
+
+    Parameters
+    ----------
+    loss : Distributional
+        Objective of the fit.
+    """
 
     def __init__(self, loss: Distributional) -> None:
         self.loss = loss
 
     def after_iteration(self, info: Any) -> bool:
-        """Advance by one tree."""
+        """Advance by one tree.
+
+        Parameters
+        ----------
+        info : object
+            CatBoost's ``info``; ``info.iteration`` trees are finished.
+
+        Returns
+        -------
+        bool
+            True: go on.
+        """
         if self.loss._fit is not None:
             self.loss._fit.trees = info.iteration
         return True
