@@ -18,7 +18,7 @@ import boostplugins
 from boostplugins import checkpoints
 from boostplugins.checkpoints import Checkpoint, fingerprint
 
-from .killed_fit import LONGER, settings
+from .killed_fit import LONGER, compared, settings
 from .small_models import MAKERS, fitted, make, predictor, rows, target
 
 SAMPLERS = ("bart_regressor", "bart_classifier", "hbart", "hbart_forest")
@@ -187,14 +187,15 @@ def test_chosen_arguments_leave_their_folds_without_checkpoints(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
 def test_f07_twenty_kills_at_random_moments(tmp_path):
-    """Kill -9 the same three fits until they end; each time they go on where they stood."""
+    """Kill -9 the same three fits and a comparison until they end; they go on where they stood."""
     expected = {name: predictor(fitted(name, **settings(name)))(rows()) for name in LONGER}
+    expected["compare"] = compared()
     command = [sys.executable, "-W", "ignore", "-m", "tests.robustness.killed_fit", str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(Path(boostplugins.__file__).parents[1])}
     rng = np.random.default_rng(0)
     kills, ends = 0, 0
     while kills < 20 or ends == 0:
-        child = subprocess.Popen([*command, *LONGER], env=environment, stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen([*command, *expected], env=environment, stdout=subprocess.PIPE, text=True)
         with child:
             child.stdout.readline()  # imports are done
             if kills < 20:
@@ -205,4 +206,4 @@ def test_f07_twenty_kills_at_random_moments(tmp_path):
         for path in tmp_path.glob("*.npy"):
             np.testing.assert_array_equal(np.load(path), expected[path.stem])
             path.unlink()
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["fits"]
