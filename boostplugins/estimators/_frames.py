@@ -40,9 +40,8 @@ def fit_frame(estimator: Any, X: Any, cat_features: Sequence[Any] | None) -> tup
     frame = _as_frame(X)
     if frame is None:
         if cat_features is None or len(cat_features) == 0:
-            return validate_data(
-                estimator, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
-            ), []
+            X = validate_data(estimator, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+            return _in_order(X), []
         X = np.asarray(X, dtype=object)
         validate_data(estimator, X, skip_check_array=True)
         frame = pd.DataFrame(X)
@@ -74,15 +73,21 @@ def predict_frame(estimator: Any, X: Any, categorical: Sequence[int]) -> Any:
     """
     frame = _as_frame(X)
     if frame is None and not categorical:
-        return validate_data(
+        X = validate_data(
             estimator, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
         )
+        return _in_order(X)
     if frame is None:
         frame = pd.DataFrame(np.asarray(X, dtype=object))
         if hasattr(estimator, "feature_names_in_") and frame.shape[1] == estimator.n_features_in_:
             frame.columns = estimator.feature_names_in_
     validate_data(estimator, frame, reset=False, skip_check_array=True)
     return _encode(frame, categorical)
+
+
+def _in_order(X: np.ndarray) -> np.ndarray:
+    """Copy views whose rows are not one after another, of which LightGBM 4.5 warns."""
+    return np.ascontiguousarray(X) if isinstance(X.base, np.ndarray) else X
 
 
 def _as_frame(X: Any) -> pd.DataFrame | None:
