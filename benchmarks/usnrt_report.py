@@ -23,8 +23,8 @@ found from the held-out rows. CPU seconds are of training all members. Not as in
 scales come from the training rows alone; forests try depths 6 and 12 with 50 trees and 0.7 of the features;
 MC dropout is [8d, 4d] with rate 0.2 and 60 epochs; HBART (a forest of the variance) sees 2,000 training
 rows and is one short chain; our boosted Normals stop early and are rescaled on a fifth of the training rows.
-ECE, TCE, sharpness, RMSE, NLL and CRPS times 100, in units of the target's standard deviation; mean over the
-seeds of the row. The published sharpness is the mean standard deviation: its formula, the mean width of 49
+ECE, TCE, sharpness, RMSE, NLL and CRPS times 100, in units of the target's standard deviation; mean over as
+many seeds as the row says (the paper has five; more go into the store by running the script again). The published sharpness is the mean standard deviation: its formula, the mean width of 49
 central intervals, gives 1.568 times as much for Normals (our column follows the formula; for mixtures, as under
 '+ shape', it averages 500 test rows).
 """
