@@ -59,9 +59,10 @@ which cannot set them apart; by default such a chain has no prior. With 3 chains
 
 
 def mean_of(rows: Rows, row: str, task: str, key: str, seeds: tuple[int, ...] = SEEDS) -> float:
-    """Mean of one figure over the seeds that are stored; NaN without any."""
+    """Mean of one figure over the seeds that have it; NaN without any."""
     found = [rows[row][f"{task}/{s}"] for s in seeds if f"{task}/{s}" in rows.get(row, {})]
-    return float(np.mean([one.get(key, np.nan) for one in found])) if found else np.nan
+    values = [one[key] for one in found if key in one]
+    return float(np.mean(values)) if values else np.nan
 
 
 def table(rows: Rows) -> list[str]:

@@ -103,7 +103,7 @@ def varied() -> dict[str, dict[str, Any]]:
 
 def line(name: str, runs: list[dict[str, float]]) -> str:
     """One row of a table: means over runs."""
-    mean = {key: float(np.mean([run.get(key, np.nan) for run in runs])) for key in runs[0]}
+    mean = {key: float(np.mean([run[key] for run in runs if key in run])) for run in runs for key in run}
     rings = "/".join(f"{mean.get(key, np.nan):.2f}" for key in ("ku_test", "ku_middle", "ku_far"))
     each = ",".join(f"{run['ku']:.2f}" for run in runs)
     return (
