@@ -158,6 +158,7 @@ def table() -> None:
         for model, label in LABELS.items():
             done = list(held.get(f"{name} {model}", {}).values())
             if not done:
+                print(f"{name:16s} {train:5d} {family:7s}      0 {label:24s} not run yet")
                 continue
             score, crps, error, seconds = np.mean(done, axis=0)
             print(
