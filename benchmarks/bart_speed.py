@@ -261,6 +261,8 @@ def table(kept):
                 f"Two chains of HBART, 50 trees, wall s: {walls} (CPU s {row['serial cpu']:.2f} and "
                 f"{row['threads cpu']:.2f} for the first two)"
             )
+            if row["serial wall"] > 1.5 * row["serial cpu"]:
+                yield "  the machine was busy: these wall times tell nothing; CPU says that threads cost none"
     yield from NOTES
 
 
