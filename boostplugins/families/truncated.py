@@ -14,6 +14,8 @@ from boostplugins.families.normal import Normal
 from boostplugins.families.support import Support
 from boostplugins.links import Link
 
+_FAR_OUT = 1e-13  # probability above the lower limit at which quantiles of the base lose their digits
+
 
 @dataclass(frozen=True)
 class Truncated(Family):
@@ -134,7 +136,13 @@ class Truncated(Family):
     def _ppf(self, q: np.ndarray, theta: np.ndarray) -> np.ndarray:
         mass = np.exp(self._log_mass(theta))
         bottom = self.base.cdf(self.low, theta) if np.isfinite(self.low) else 0.0
-        found = self.base.ppf(np.clip(bottom + q * mass, 0.0, 1.0), theta)
+        level = np.clip(bottom + q * mass, 0.0, 1.0)
+        found = self.base.ppf(level, theta)
+        if np.isfinite(self.low) and not np.isfinite(self.high):
+            # Far above all but a trace of the base the tail is exponential, and levels round to 1.
+            hazard = np.exp(self.base.log_pdf(self.low, theta) - self.base.log_sf(self.low, theta))
+            tail = self.low - np.log1p(-np.minimum(q, 1.0 - 1e-16)) / hazard
+            found = np.where((bottom > 1.0 - _FAR_OUT) & np.isfinite(tail), tail, found)
         return np.clip(found, self.low, self.high)
 
     def mean(self, theta: ArrayLike) -> np.ndarray:

@@ -16,6 +16,11 @@ from boostplugins.uncertainty import Uncertainty
 # Range of raw scores about the best constant's: scales from e^-7 to 10 times that of the responses,
 # other parameters on log and logit scales by factors of e^10.
 _BELOW, _ABOVE, _ELSEWHERE = 7.0, 2.3, 10.0
+# Least information of a row that steps and noise go by: of parameters on log and logit scales, and of
+# locations relative to the start. Below it, where a row says hardly anything (the dispersion of counts
+# that have none, the rate behind zeros only), steps would grow without limit; shrinkage, which is in the
+# same units, then keeps the parameter near its start.
+_LEAST, _LEAST_OF_START = 0.1, 0.01
 _FAR = 1e6  # of locations, in units of the responses' noise: only to keep numbers finite
 
 
@@ -26,6 +31,8 @@ class FamilyLikelihood(Loss):
     The direction is the score over the Fisher information, row by row, and the preconditioner the
     inverse of that information: one unit of every raw score is the noise of one row, in any units
     of the response, and a learning rate means the same for every parameter of every family.
+
+    Information below 0.1 of parameters on log and logit scales counts as 0.1.
 
     Where the information of a parameter does not depend on its own raw score (locations and scales,
     a Gamma's or an Exponential's mean) temperature 1 is the posterior under a flat prior of the raw
@@ -94,10 +101,12 @@ class FamilyLikelihood(Loss):
 
     def noise_scale(self, raw: np.ndarray) -> np.ndarray:
         y = np.full(len(raw), self._typical)
-        return 1.0 / np.sqrt(self.family.score_and_fisher(y, self.limited(raw))[1])
+        fisher = self.family.score_and_fisher(y, self.limited(raw))[1]
+        return 1.0 / np.sqrt(np.maximum(fisher, self._least))
 
     def direction_and_noise(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         score, fisher = self.family.score_and_fisher(np.asarray(y, np.float64), self.limited(raw))
+        np.maximum(fisher, self._least, out=fisher)
         free = np.array([not isinstance(link, Identity) for link in self.family.links])
         cut_steps(score, fisher, free, MAX_SCORE, MAX_STEP)
         return score, 1.0 / np.sqrt(fisher)
@@ -193,6 +202,15 @@ class FamilyLikelihood(Loss):
     def to_dict(self) -> dict[str, Any]:
         limits = None if self.limits is None else [list(pair) for pair in self.limits]
         return {"name": self.name, "family": self.family.to_dict(), "limits": limits}
+
+    @property
+    def _least(self) -> np.ndarray:
+        """Least information of each parameter that the preconditioner goes by."""
+        least = np.full(self.n_outputs, _LEAST)
+        for k in self.family.locations:
+            noise = np.inf if self.limits is None else (self.limits[k][1] - self.limits[k][0]) / (2.0 * _FAR)
+            least[k] = _LEAST_OF_START / noise**2
+        return least
 
     @property
     def _typical(self) -> float:
