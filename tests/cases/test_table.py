@@ -28,10 +28,6 @@ def test_every_line_names_tests_that_exist():
         assert set(named) <= there, f"{case}: {set(named) - there}; {REMEDY}"
 
 
-def test_every_case_in_the_name_of_a_test_is_in_the_table():
-    assert set(tests_of_cases()) == set(TITLES)
-
-
 def test_every_report_is_in_the_table():
     folder = staged_folder()
     path = None if folder is None else folder.parent / "cases" / "user_reports.json"
