@@ -76,8 +76,9 @@ def test_i10_threads_are_as_many_as_asked_for(jobs):
     before, seen = threads_now(), []
     model = clone(ALL[0]).set_params(n_members=6, n_jobs=jobs)
     model.fit(X, y, callback=lambda _: seen.append(threads_now()))
-    # joblib keeps up to three helper threads of its own beside its workers.
-    assert max(seen) <= before + (0 if jobs in (None, 1) else jobs + 3)
+    # joblib keeps three helper threads beside its workers, and every level of the tree has a pool of
+    # its own, whose threads may still be ending when the next one starts.
+    assert max(seen) <= before + (0 if jobs in (None, 1) else 2 * (jobs + 3))
     one_thread = clone(model).set_params(n_jobs=1).fit(X, y)
     np.testing.assert_array_equal(model.predict_dist(X).theta, one_thread.predict_dist(X).theta)
 
