@@ -46,7 +46,7 @@ PUBLISHED = {
 # The paper's Gumbel is GAMLSS' GU, of minima: fitted as the distribution of maxima (RG) of -y.
 FITTED = {"NO": "NO", "GU": "RG", "NBI": "NBI"}
 LABELS = {
-    "auto": "SoftTree, defaults",
+    "auto": "SoftTree ridge=auto",
     "ridge5": "SoftTree ridge=5",
     "lightgbm": "LightGBM distributional",
     "forest": "SoftForest, 20 trees",
