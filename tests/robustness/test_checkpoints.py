@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -184,6 +185,15 @@ def test_chosen_arguments_leave_their_folds_without_checkpoints(tmp_path):
     assert type(model).load(tmp_path / "model").best_params_ == model.best_params_
 
 
+def wait_for_changes(child, folder, number):
+    """Wait until files of a folder have changed so many times: moments of the fit, not of the clock."""
+    seen = set()
+    while len(seen) <= number and child.poll() is None:
+        with contextlib.suppress(FileNotFoundError):
+            seen.add(tuple((path.name, path.stat().st_mtime_ns) for path in sorted(folder.rglob("*"))))
+        time.sleep(0.001)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
 def test_f07_twenty_kills_at_random_moments(tmp_path):
@@ -199,7 +209,8 @@ def test_f07_twenty_kills_at_random_moments(tmp_path):
         with child:
             child.stdout.readline()  # imports are done
             if kills < 20:
-                time.sleep(float(rng.uniform(0.0, 1.2)))
+                wait_for_changes(child, tmp_path, int(rng.integers(6)))
+                time.sleep(float(rng.uniform(0.0, 0.02)))
                 child.kill()
             ended = child.wait() == 0
         kills, ends = kills + (not ended), ends + ended
