@@ -142,7 +142,9 @@ class Truncated(Family):
             # Far above all but a trace of the base the tail is exponential, and levels round to 1.
             hazard = np.exp(self.base.log_pdf(self.low, theta) - self.base.log_sf(self.low, theta))
             tail = self.low - np.log1p(-np.minimum(q, 1.0 - 1e-16)) / hazard
-            found = np.where((bottom > 1.0 - _FAR_OUT) & np.isfinite(tail), tail, found)
+            tail = np.where(np.isfinite(tail), tail, self.low)  # nothing but the limit is within reach
+            lost = (bottom > 1.0 - _FAR_OUT) | ~np.isfinite(found)
+            found = np.where(lost & (q < 1.0), tail, found)
         return np.clip(found, self.low, self.high)
 
     def mean(self, theta: ArrayLike) -> np.ndarray:

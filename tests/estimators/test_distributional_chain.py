@@ -10,6 +10,8 @@ import pytest
 
 from boostplugins import BernoulliMask, Constant, CosineCycle, DistributionalRegressor, RandomPrior
 from tests.estimators.distributional_data import both, quick, response, spread_data
+from tests.families.cases import FAMILIES as EVERY
+from tests.families.cases import draws, raws
 
 FAMILIES = ["normal", "student_t", "gamma", "beta", "poisson", "ZIP", "bernoulli"]
 AWAY = np.array([8.0, 0.0, 0.0])
@@ -37,6 +39,24 @@ def test_members_make_the_mixture_and_the_uncertainty(name, booster):
     if not model.family_.classification:
         np.testing.assert_allclose(u.knowledge, means.var(axis=1), rtol=1e-9)
         np.testing.assert_allclose(u.data, model.family_.var(members).mean(axis=1), rtol=1e-9)
+
+
+@pytest.mark.slow
+@both
+@pytest.mark.parametrize("family", EVERY, ids=[repr(family) for family in EVERY])
+def test_chains_of_every_family_stay_near_the_data(family, booster):
+    """Few rows, a flat likelihood in many a parameter: members neither run away nor break."""
+    X = spread_data(150)[0]
+    y = draws(family, np.tile(family.theta(raws(family, 1)), (150, 1)))
+    model = chain(family, booster=booster, min_samples_leaf=15).fit(X, y)
+    dist, u = model.predict_dist(X), model.predict_uncertainty(X)
+    assert np.isfinite(dist.log_pdf(y)).all()
+    assert np.isfinite(u.knowledge).all()
+    assert (u.knowledge >= 0).all()
+    if not family.classification:
+        # Medians: the mean of a JSU grows like exp(1 / tau^2), whatever its middle does.
+        middle = family.ppf(0.5, model.members(X))
+        assert np.median(middle.var(axis=1)) < 2.0 * y.var()
 
 
 @both
