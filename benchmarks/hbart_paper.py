@@ -210,7 +210,7 @@ NOTES = [
     "Chains: one alone mixes slowly, and the longer it runs the surer of its own f it gets; several short",
     "ones have not found the same place yet. Two of 1000 + 500 cover what they should on all designs.",
     "The default was picked on the first 12 replicates of eq. 12 and 14/15, which are among those above.",
-    "stochtree learns the spread of the leaf values, here k fixes it; k = 4, picked on the first 5 replicates,",
+    "stochtree learns the spread of the leaf values, here k fixes it; k = 4, picked on the first 5 of them,",
     "takes its lead on eq. 12 and does not help on eq. 14/15; k = 2 is the paper's prior.",
     "Eq. 15's gamma 1 and 3 are missed as by the authors' own code: f's steps put a floor under small noise.",
 ]
