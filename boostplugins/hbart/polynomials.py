@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from boostplugins._validation import check_integer
 
@@ -56,7 +57,7 @@ class OrthogonalPolynomials(TransformerMixin, BaseEstimator):
             Fitted transformer.
         """
         check_integer("degree", self.degree, 1)
-        X = np.asarray(X, dtype=np.float64)
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=int(self.degree) + 1)
         self.columns_ = list(range(X.shape[1])) if self.columns is None else list(self.columns)
         self.recurrences_ = [self._recurrence(X[:, j]) for j in self.columns_]
         return self
@@ -92,7 +93,8 @@ class OrthogonalPolynomials(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, degree * n_columns)
             Columns of unit length on the training rows.
         """
-        X = np.asarray(X, dtype=np.float64)
+        check_is_fitted(self, "recurrences_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
         out = []
         for j, steps in zip(self.columns_, self.recurrences_):
             before, now = np.zeros(len(X)), np.ones(len(X))
@@ -100,3 +102,22 @@ class OrthogonalPolynomials(TransformerMixin, BaseEstimator):
                 before, now = now, (X[:, j] - shift) * now - ratio * before
                 out.append(now / size)
         return np.column_stack(out)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Name the columns: ``x^2`` is the second power of ``x``, made orthogonal.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the features; None takes those of training, or x0, x1, ...
+
+        Returns
+        -------
+        ndarray of str
+            Names, in the order of the columns.
+        """
+        check_is_fitted(self, "recurrences_")
+        names = _check_feature_names_in(self, input_features)
+        return np.array(
+            [f"{names[j]}^{k + 1}" for j in self.columns_ for k in range(self.degree)], dtype=object
+        )

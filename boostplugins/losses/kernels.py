@@ -87,6 +87,21 @@ def all_outputs(
     `scores` and `out` have shape (K, n). Rows are worked on a batch at a time, with the draws that
     `boostplugins.noise.normals` gives for them: every array of n numbers is passed over once. Threads
     take neighbouring stretches of rows, with the same bits for any number of them.
+
+    Parameters
+    ----------
+    kernel : int
+        Number of the compiled loss.
+    step : Step
+        What the iteration asks of every row.
+    rows : Rows
+        The rows.
+    scores : ndarray of shape (n_outputs, n)
+        Raw scores.
+    out : ndarray of shape (n_outputs, n)
+        Where the result goes.
+    threads : int, default=1
+        Threads.
     """
     n = scores.shape[1]
     threads = max(1, min(threads, n // ROWS_A_THREAD))

@@ -186,7 +186,12 @@ def unpack_model(state: dict[str, Any], prefix: str, arrays: Arrays, encoder: En
         columns,
         terms,
         tuple(
-            Predictor(arrays[f"{prefix}.{k}.gamma"], tree, *arrays[f"{prefix}.{k}.bounds"].tolist())
+            # Earlier files hold no bounds: their trees went on beyond the training range.
+            Predictor(
+                arrays[f"{prefix}.{k}.gamma"],
+                tree,
+                *arrays.get(f"{prefix}.{k}.bounds", np.array([-np.inf, np.inf])).tolist(),
+            )
             for k, tree in enumerate(trees)
         ),
         tuple(arrays[f"{prefix}.{k}.shift"] for k in numbers),
