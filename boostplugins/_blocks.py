@@ -33,7 +33,7 @@ def in_blocks(function: Callable[..., Any], X: Any, *aligned: np.ndarray | None)
     --------
     >>> import numpy as np
     >>> from boostplugins._blocks import in_blocks
-    >>> in_blocks(lambda rows: rows.sum(axis=1), np.ones((40_000, 2))).sum()
+    >>> float(in_blocks(lambda rows: rows.sum(axis=1), np.ones((40_000, 2))).sum())
     80000.0
     """
     n = _length(X)
