@@ -48,6 +48,9 @@ def held_out_variance(data: lgb.Dataset) -> float:
         "max_depth": 6,
         "min_data_in_leaf": max(1, min(20, len(order) // 10)),
         "seed": 0,
+        # Sums in one order: LightGBM would choose it by a race of its own.
+        "deterministic": True,
+        "force_col_wise": True,
         "verbosity": -1,
     }
     threads = (data.get_params() or {}).get("num_threads")
