@@ -57,9 +57,9 @@ class OrthogonalPolynomials(TransformerMixin, BaseEstimator):
             Fitted transformer.
         """
         check_integer("degree", self.degree, 1)
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=int(self.degree) + 1)
-        self.columns_ = list(range(X.shape[1])) if self.columns is None else list(self.columns)
-        self.recurrences_ = [self._recurrence(X[:, j]) for j in self.columns_]
+        rows = np.asarray(validate_data(self, X, dtype=np.float64, ensure_min_samples=int(self.degree) + 1))
+        self.columns_ = list(range(rows.shape[1])) if self.columns is None else list(self.columns)
+        self.recurrences_ = [self._recurrence(rows[:, j]) for j in self.columns_]
         return self
 
     def _recurrence(self, x: np.ndarray) -> list[tuple[float, float, float]]:
@@ -94,12 +94,12 @@ class OrthogonalPolynomials(TransformerMixin, BaseEstimator):
             Columns of unit length on the training rows.
         """
         check_is_fitted(self, "recurrences_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
         out = []
         for j, steps in zip(self.columns_, self.recurrences_):
-            before, now = np.zeros(len(X)), np.ones(len(X))
+            before, now = np.zeros(len(rows)), np.ones(len(rows))
             for shift, ratio, size in steps:
-                before, now = now, (X[:, j] - shift) * now - ratio * before
+                before, now = now, (rows[:, j] - shift) * now - ratio * before
                 out.append(now / size)
         return np.column_stack(out)
 
