@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -114,13 +115,13 @@ class Checkpoint:
 
     @property
     def companion(self) -> Path:
-        """File beside, for a booster that keeps where it stands in a format of its own."""
+        """Folder beside, for a booster that keeps where it stands in files of its own."""
         return self.path.with_name(f"{self.path.name}.booster")
 
     def remove(self) -> None:
         """Remove the files of a fit that has ended."""
         self.path.unlink(missing_ok=True)
-        self.companion.unlink(missing_ok=True)
+        shutil.rmtree(self.companion, ignore_errors=True)
 
 
 class Stage(Checkpoint):

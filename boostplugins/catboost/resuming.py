@@ -45,8 +45,8 @@ def train_with_checkpoints(
     pool : ChainPool
         Training rows, of ``chain.pool``.
     checkpoint : str or Path
-        File that keeps which fit this is; CatBoost's snapshot stands beside it. Both are removed in
-        the end.
+        File that keeps which fit this is; CatBoost's snapshot stands in a folder beside it. Both are
+        removed in the end.
     checkpoint_every : int, default=50
         1 takes a snapshot after each tree; anything else one about every ten seconds, for CatBoost
         goes by the clock.
@@ -129,10 +129,12 @@ def train(
             "checkpoint cannot go with a family on CatBoost, whose snapshots lack the raw scores of the "
             "single parameters; use LightGBM"
         )
-    snapshot = checkpoint.companion.absolute()
+    # A folder, since CatBoost leaves a file of an unknown name where it is killed while it writes.
+    snapshot = checkpoint.companion.absolute() / "snapshot"
     if checkpoint.load() is None:
         snapshot.unlink(missing_ok=True)
         checkpoint.save({"started": True})
+    snapshot.parent.mkdir(exist_ok=True)
     clock = chain.callback()
     clock.keeps = True
     with tempfile.TemporaryDirectory() as folder:
