@@ -81,8 +81,9 @@ def _errors(records: Sequence[dict[str, Any]], model: str) -> str | None:
     failed = [record for record in records if record["model"] == model and record["error"] is not None]
     if not failed:
         return None
+    first = min(failed, key=lambda record: record["fold"])  # records come in the order they were ready
     more = f" (and {len(failed) - 1} more folds)" if len(failed) > 1 else ""
-    return f"fold {failed[0]['fold']}: {failed[0]['error']}{more}"
+    return f"fold {first['fold']}: {first['error']}{more}"
 
 
 def summary(
