@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import zlib
 from typing import Any
 
@@ -61,6 +62,8 @@ def read_description(booster: Booster) -> dict[str, Any] | None:
     text = (booster.params or {}).get(_PARAMETER)
     if isinstance(text, (list, tuple)):
         text = text[0] if text else None
+    if not text:
+        text = _in_text(booster)
     if not isinstance(text, str) or not text.startswith(_MARK):
         return None
     body = text[len(_MARK) :]
@@ -69,3 +72,9 @@ def read_description(booster: Booster) -> dict[str, Any] | None:
         return json.loads(zlib.decompress(packed))
     except (binascii.Error, zlib.error, ValueError) as error:
         raise ValueError(f"the description of the chain in the model is damaged: {error}") from None
+
+
+def _in_text(booster: Booster) -> str | None:
+    """Find the parameter in the model's text: LightGBM 4.5 takes none from there into a copy."""
+    found = re.search(rf"^\[{_PARAMETER}: (\S*)\]$", booster.model_to_string(num_iteration=1), re.MULTILINE)
+    return None if found is None else found[1]
