@@ -13,6 +13,7 @@ from boostplugins.soft_trees.criteria import degrees_of_freedom, information_cri
 from boostplugins.soft_trees.objective import Block, Objective, Predictor
 from boostplugins.soft_trees.refine import refine, refine_split, update_coefficients
 from boostplugins.soft_trees.screening import SCREEN_ROWS, Gate, polish, propose, propose_pairs
+from boostplugins.soft_trees.studentize import collapses
 from boostplugins.soft_trees.tree import SoftTree
 
 logger = logging.getLogger(__name__)
@@ -149,14 +150,23 @@ def grow(
             )
         if growth.criterion is not None and current.df > MOST_DF * objective.weight.sum():
             break
-        if growth.criterion is None or current.criterion < best.criterion:
+        if growth.criterion is None or (current.criterion < best.criterion and _sound(objective, current)):
             best, waited = current, 0
         else:
             waited += 1
             if waited >= growth.patience:
                 break
-    model = refine(objective, best.predictors, growth.final_steps) if growth.joint else best.predictors
-    return replace(_measure(objective, model, growth), path=np.array(path))
+    last = best
+    if growth.joint:
+        last = _measure(objective, refine(objective, best.predictors, growth.final_steps), growth)
+        if growth.criterion is not None and not _sound(objective, last):
+            last = best
+    return replace(last, path=np.array(path))
+
+
+def _sound(objective: Objective, grown: Grown) -> bool:
+    """Whether no node of a spread lives on rows that the location has taken up."""
+    return objective.family.classification or not collapses(objective, grown.predictors, MOST_DF)
 
 
 def _leaves(model: list[Predictor]) -> int:

@@ -356,7 +356,7 @@ class Objective:
             raw[:, 0] = first
         gates = []
         for k, (p, block) in enumerate(zip(predictors, blocks), given):
-            z = block.x @ p.tree.omega.T
+            z = (p.tree.omega @ block.x.T).T
             z += p.tree.intercept
             eta = np.empty(len(z))
             evaluate(z, p.tree.node, p.tree.beta, eta)

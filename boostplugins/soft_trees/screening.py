@@ -171,7 +171,7 @@ def _along(
     spread = float(np.sqrt(share @ (t - share @ t) ** 2))
     if not spread > 0 or not np.isfinite(spread):
         return None
-    order = np.argsort(t, kind="stable")
+    order = np.argsort(t)  # which of equal rows comes first changes no cut
     places = np.searchsorted(np.cumsum(share[order]), _CUTS)
     cuts = t[order][np.minimum(places, len(t) - 1)]
     steeps = _STEEPS / spread

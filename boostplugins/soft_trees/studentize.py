@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from boostplugins.soft_trees.criteria import DF_ROWS, curvature, information, jacobian
+from boostplugins.soft_trees.criteria import DF_ROWS, curvature, information, jacobian, sample_rows
 from boostplugins.soft_trees.objective import Objective, Predictor
 
 # Beyond this leverage a row is its own prediction, and its residual says nothing.
@@ -53,21 +55,99 @@ def studentized_scores(objective: Objective, model: list[Predictor], parameter: 
     """
     raw = objective.raw(model)
     score, fisher = objective.derivatives(raw)
-    predictor, block = model[parameter], objective.blocks[parameter]
     u, w = score[:, parameter], fisher[:, parameter]
+    leverage = np.clip(leverages(objective, model, parameter), 0.0, _MOST_LEVERAGE)
+    return raw[:, parameter] - (1.0 / np.sqrt(1.0 - leverage) - 1.0) * u / w
+
+
+def leverages(objective: Objective, model: list[Predictor], parameter: int) -> np.ndarray:
+    """How far each row draws the fit to itself: 0 not at all, 1 wholly.
+
+    Parameters
+    ----------
+    objective : Objective
+        Data, family and penalties.
+    model : list of Predictor
+        The fitted model.
+    parameter : int
+        Number of the parameter.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Leverages of single rows: a row of weight m counts as m.
+
+    Raises
+    ------
+    LinAlgError
+        Where the information about the parameter's numbers is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from boostplugins.families import Normal
+    >>> from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
+    >>> from boostplugins.soft_trees.studentize import leverages
+    >>> from boostplugins.soft_trees.tree import SoftTree
+    >>> block = Block.of_features(np.zeros((4, 1)))
+    >>> loss = Objective(Normal(), np.arange(4.0), np.ones(4), [block] * 2, Penalty(1.0, 1.0))
+    >>> model = [Predictor(np.empty(0), SoftTree.stump(value, 1)) for value in (1.5, 0.1)]
+    >>> leverages(loss, model, 0).round(6)
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    _, fisher = objective.derivatives(objective.raw(model))
+    predictor, block, w = model[parameter], objective.blocks[parameter], fisher[:, parameter]
     matrix = information(predictor, block, w) + curvature(predictor, block, objective.penalty)
     size = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
     matrix = matrix / size / size[:, None]
     matrix[np.diag_indices(len(matrix))] += _JITTER
     root = cholesky(matrix, lower=True)
-    leverage = np.empty(len(raw))
-    for at in range(0, len(raw), DF_ROWS):
+    out = np.empty(len(w))
+    for at in range(0, len(w), DF_ROWS):
         here = slice(at, at + DF_ROWS)
         slopes = jacobian(predictor, block.rows(here)) / size
-        leverage[here] = (solve_triangular(root, slopes.T, lower=True) ** 2).sum(axis=0)
-    leverage *= w / np.maximum(objective.weight, 1.0)
-    leverage = np.clip(leverage, 0.0, _MOST_LEVERAGE)
-    return raw[:, parameter] - (1.0 / np.sqrt(1.0 - leverage) - 1.0) * u / w
+        out[here] = (solve_triangular(root, slopes.T, lower=True) ** 2).sum(axis=0)
+    return out * w / np.maximum(objective.weight, 1.0)
+
+
+def collapses(objective: Objective, model: list[Predictor], most: float) -> bool:
+    """Whether the spread falls where the first parameter has taken up its rows.
+
+    A mean that follows a few rows leaves residuals of no size, a tree of the deviation that finds these
+    rows makes them weigh the more, and the likelihood rises without end. Such a node shows by the mean
+    leverage of its rows.
+
+    Parameters
+    ----------
+    objective : Objective
+        Data, family and penalties.
+    model : list of Predictor
+        The fitted model.
+    most : float
+        Mean leverage that a node of the other parameters' trees may have.
+
+    Returns
+    -------
+    bool
+        Whether a node has more; judged by a sample of the rows where they are many.
+    """
+    if not any(p.tree.n_splits for p in model[1:]):
+        return False
+    rows = sample_rows(len(objective.y), DF_ROWS)
+    weight = objective.weight[rows] * (objective.weight.sum() / max(objective.weight[rows].sum(), 1e-300))
+    part = replace(
+        objective, y=objective.y[rows], weight=weight, blocks=[block.rows(rows) for block in objective.blocks]
+    )
+    try:
+        leverage = leverages(part, model, 0)
+    except LinAlgError:
+        return False
+    for predictor, block in zip(model[1:], part.blocks[1:]):
+        share = predictor.tree.path_weights(block.x) * weight[:, None]
+        held = share.sum(axis=0) >= 1.0
+        if ((leverage @ share)[held] > most * share.sum(axis=0)[held]).any():
+            return True
+    return False
 
 
 def refit_spread(

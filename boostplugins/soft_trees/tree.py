@@ -123,14 +123,14 @@ class SoftTree:
         Returns
         -------
         ndarray of shape (n_samples, n_splits)
-            Logits. A row's values do not depend on its neighbours.
+            Logits, in Fortran order. A row's values do not depend on its neighbours.
         """
-        out = np.empty((len(x), self.n_splits))
+        out = np.empty((self.n_splits, len(x)))
         # A BLAS product rounds a row differently by the number of rows; a sum over features does not.
-        out[:] = self.intercept
-        for f in range(x.shape[1]):
-            out += x[:, f : f + 1] * self.omega[:, f]
-        return out
+        out[:] = self.intercept[:, None]
+        for weights, column in zip(self.omega.T, np.ascontiguousarray(x.T)):
+            out += weights[:, None] * column
+        return out.T
 
     def value(self, x: np.ndarray) -> np.ndarray:
         """Value of the tree.

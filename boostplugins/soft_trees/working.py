@@ -82,7 +82,7 @@ def _finish(
     def loss(vector: np.ndarray) -> tuple[float, np.ndarray]:
         beta, intercept = vector[:nodes], vector[nodes : nodes + splits]
         omega = vector[nodes + splits :].reshape(tree.omega.shape)
-        gates = x @ omega.T
+        gates = (omega @ x.T).T
         gates += intercept
         f = np.empty(len(x))
         evaluate(gates, tree.node, beta, f)

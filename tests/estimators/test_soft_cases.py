@@ -70,7 +70,7 @@ from boostplugins.soft_trees import kernels
 from boostplugins.soft_trees.warm_up import warm_up
 import boostplugins.estimators.soft_tree_boosting as boosting
 from boostplugins.estimators.soft_tree import SoftTreeRegressor
-used = [kernels.evaluate, kernels.differentiate, kernels.best_step]
+used = [kernels._evaluate, kernels._differentiate, kernels.best_step]
 print([len(kernel.signatures) for kernel in used])
 warm_up()
 before = [len(kernel.signatures) for kernel in used]

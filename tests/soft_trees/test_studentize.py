@@ -10,7 +10,7 @@ from boostplugins.families import get_family
 from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
 from boostplugins.soft_trees.refine import update_coefficients
 from boostplugins.soft_trees.structured import Linear
-from boostplugins.soft_trees.studentize import refit_spread, studentized_scores
+from boostplugins.soft_trees.studentize import collapses, refit_spread, studentized_scores
 from boostplugins.soft_trees.tree import SoftTree
 
 NORMAL = get_family("normal")
@@ -131,3 +131,18 @@ def test_sunspots_beyond_the_record_keep_a_bearable_log_score(staged_data):
     model = SoftTreeRegressor().fit(X[:cut], values[:cut])
     constant = NORMAL.log_pdf(values[cut:], [values[:cut].mean(), values[:cut].std()]).mean()
     assert model.log_score(X[cut:], values[cut:]) > constant
+
+
+@pytest.mark.parametrize(("alone", "found"), [(2, True), (60, False)])
+def test_a_spread_that_lives_on_rows_taken_up_by_the_mean(alone, found):
+    """A gate gives the last rows a mean and a spread of their own: too many numbers for two rows."""
+    x = np.concatenate([np.zeros(120 - alone), np.linspace(1.0, 2.0, alone)])[:, None]
+    y = np.random.default_rng(0).normal(size=120)
+    objective = Objective(NORMAL, y, np.ones(120), [Block.of_features(x)] * 2, Penalty(1e-6, 1e-6))
+    gate = (0, -20.0, np.array([40.0]))
+    mean = SoftTree.stump(0.0, 1).split(*gate, np.array([0.3, 0.0]))
+    flat = SoftTree.stump(0.0, 1)
+    low = flat.split(*gate, np.array([-0.5, 0.0]))
+    model = [Predictor(np.empty(0), mean), Predictor(np.empty(0), low)]
+    assert collapses(objective, model, 0.5) is found
+    assert not collapses(objective, [model[0], Predictor(np.empty(0), flat)], 0.5)
