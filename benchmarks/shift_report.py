@@ -56,8 +56,7 @@ the row's setting alone, one thread; a row of one chain of ours is, where three 
 of them (the same model as one chain of that seed) at a third of their CPU.
 "SGLB + prior", one chain: a constant schedule is one endless cycle, so its members share one function,
 which cannot set them apart; by default such a chain has no prior. With 3 chains there are 3 functions.
-A dash: KGB and the Normal likelihood know no classes; three chains of classes on CatBoost were not run
-(2 to 3 minutes of CPU each; the three chains of regression and those on LightGBM stand for them)."""
+A dash: KGB and the Normal likelihood know no classes."""
 
 
 def mean_of(rows: Rows, row: str, task: str, key: str, seeds: tuple[int, ...] = SEEDS) -> float:
