@@ -44,7 +44,9 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
     max_depth : int, optional
         Most gates on a path.
     criterion : {"bic", "aic", "aicc", None}, default="bic"
-        What decides when growth stops; None grows as long as the penalised likelihood rises.
+        What decides when growth stops. A model is not kept, whatever its criterion, where its degrees of
+        freedom pass half the rows, or where a spread falls on rows that the mean has taken up. None
+        grows as long as the penalised likelihood rises.
     df : {"effective", "coefficients", "leaves"}, default="effective"
         Degrees of freedom in the criterion: trace of the penalised information; the count of
         coefficients (the paper's text); the count of leaves (its software).
