@@ -80,13 +80,19 @@ class Categorical(Family):
         if not good.all() or not np.allclose(theta.sum(axis=-1), 1.0, atol=1e-6):
             raise ValueError("theta: probabilities of family categorical must be in [0, 1] and sum to 1")
 
+    def _guess(self, y: np.ndarray, weight: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
+        count = np.bincount(np.asarray(y, dtype=np.intp), weight, self.n_classes)
+        # A class without a case gets half a case.
+        return self.raw(np.maximum(count, 0.5 * weight.max()))
+
     def init(
         self, y: np.ndarray, weight: np.ndarray | None = None, offset: np.ndarray | None = None
     ) -> np.ndarray:
         weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
-        count = np.bincount(np.asarray(y, dtype=np.intp), weight, self.n_classes)
-        # A class without a case gets half a case.
-        return self.raw(np.maximum(count, 0.5 * weight.max()))
+        seen = np.unique(np.asarray(y)[weight > 0])
+        if offset is None or len(seen) < self.n_classes:
+            return self._guess(y, weight, offset)
+        return super().init(y, weight, offset)
 
     def score_and_fisher(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return run(self, _kernel, y, raw)

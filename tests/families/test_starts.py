@@ -1,0 +1,71 @@
+"""Where a fit begins: the best constant, with an offset as well, and the guess from which it climbs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.families.cases import FAMILIES, IDS, draws, raws
+
+# Families whose guess is an estimate by moments or quantiles of all responses, and how far below the
+# best log likelihood of a row it may stay.
+NEAR = {
+    "bernoulli": 1e-9,
+    "beta": 0.01,
+    "exponential": 1e-9,
+    "gamma": 0.01,
+    "gumbel": 0.01,
+    "inverse_gaussian": 0.02,
+    "logistic": 0.002,
+    "negative_binomial": 0.002,
+    "student_t": 0.02,
+    "tweedie": 0.02,
+    "weibull": 0.002,
+}
+ESTIMATES = [family for family in FAMILIES if family.name in NEAR]
+
+
+def sample(family, spread, seed=0, n=400):
+    """Responses, weights and offset of one set of parameters, and their mean log likelihood."""
+    rng = np.random.default_rng(1)
+    weight = rng.integers(0, 3, n).astype(float)
+    offset = spread * rng.normal(size=n)
+    raw = np.tile(raws(family, 1, seed=seed), (n, 1))
+    raw[:, 0] += offset
+    y = draws(family, family.theta(raw), seed=10)
+
+    def value(at):
+        moved = np.tile(at, (n, 1))
+        moved[:, 0] += offset
+        return weight @ family.log_pdf(y, family.theta(moved)) / weight.sum()
+
+    return y, weight, offset, value
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=IDS)
+def test_start_with_an_offset_maximises_the_weighted_likelihood(family):
+    y, weight, offset, value = sample(family, 0.7, n=150)
+    start = family.init(y, weight, offset)
+    for k in range(family.n_params):
+        for step in (-0.02, 0.02):
+            moved = start.copy()
+            moved[k] += step
+            assert value(moved) <= value(start) + 1e-11
+
+
+@pytest.mark.parametrize("family", ESTIMATES, ids=repr)
+def test_guesses_are_near_the_best_constant(family):
+    for seed in range(3):
+        y, weight, _, value = sample(family, 0.0, seed)
+        guess, best = family._guess(y, weight, None), family.init(y, weight)
+        assert value(best) - value(guess) <= NEAR[family.name]
+
+
+@pytest.mark.parametrize("family", ESTIMATES, ids=repr)
+def test_guesses_take_an_offset_off(family):
+    """Moments of count and share families know its mean alone: theirs are cruder."""
+    crude = family.name in ("beta", "negative_binomial", "tweedie")
+    for seed in range(3):
+        y, weight, offset, value = sample(family, 0.3 if crude else 0.7, seed)
+        guess, best = family._guess(y, weight, offset), family.init(y, weight, offset)
+        assert value(best) - value(guess) <= (0.1 if crude else 0.02)
