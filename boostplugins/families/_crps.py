@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 # Probability left out at either end of a continuous integral; enters the score squared, times the
-# width of the tail.
-_TAIL = 1e-9
+# width of the tail. Levels above `_TOP` may be 1 but for rounding.
+_TAIL, _TOP = 1e-9, 1.0 - 1e-14
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
 _S = 0.5 * (_NODES + 1.0)
 # A step that is flat at both ends, where quantiles run off to infinity, and its slope.
@@ -69,7 +69,10 @@ def numeric_crps(family: _Distribution, y: ArrayLike, theta: ArrayLike) -> np.nd
     for j in range(edges.shape[-1] - 1):
         left, width = edges[..., j, None], np.diff(edges[..., j : j + 2])
         q = np.clip(left + width * _STEP, 1e-300, 1.0 - 1e-16)
-        gap = family.ppf(q, theta[..., None, :]) - y[..., None]
+        quantile = family.ppf(q, theta[..., None, :])
+        # Where a cdf rounds, the last levels have no quantile; so little mass adds nothing.
+        lost = np.isinf(quantile) & (q > _TOP)
+        gap = np.where(lost, 0.0, quantile - y[..., None])
         # At atoms a quantile may equal y: the gap is 0 there and either side will do.
         above = left >= marks[1][..., None]
         rest = np.where(above, 1.0 - left - width * _STEP, -q)
