@@ -1,0 +1,94 @@
+"""What families say at the ends of their support, beyond them and between whole numbers."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from boostplugins.families import get_family
+from tests.families.cases import FAMILIES, IDS, raws
+
+each = pytest.mark.parametrize("family", FAMILIES, ids=IDS)
+# Supports whose lower end is 0 and whether it is a response.
+FROM_ZERO = {
+    "bernoulli": True,
+    "beta": False,
+    "categorical": True,
+    "exponential": True,
+    "gamma": False,
+    "hurdle": True,
+    "inverse_gaussian": False,
+    "lognormal": False,
+    "negative_binomial": True,
+    "poisson": True,
+    "tweedie": True,
+    "weibull": False,
+    "zero_inflated": True,
+}
+
+
+@each
+def test_nothing_lies_beyond_the_support(family):
+    theta = family.theta(raws(family, 4, seed=16))
+    low, high = family.support.low, family.support.high
+    for gap in (0.3, 1.0, 2.5, 1e6):
+        if np.isfinite(low):
+            assert (family.cdf(low - gap, theta) == 0).all()
+            assert (family.sf(low - gap, theta) == 1).all()
+            assert (family.log_pdf(low - gap, theta) == -np.inf).all()
+        if np.isfinite(high):
+            np.testing.assert_allclose(family.cdf(high + gap, theta), 1.0, rtol=1e-14)
+            np.testing.assert_allclose(family.sf(high + gap, theta), 0.0, atol=1e-14)
+            assert (family.log_pdf(high + gap, theta) == -np.inf).all()
+
+
+@each
+def test_ends_have_a_density_where_they_are_responses(family):
+    theta = family.theta(raws(family, 4, seed=16))
+    if family.name in FROM_ZERO:
+        assert family.support.low == 0
+        assert family.support.closed_low == FROM_ZERO[family.name]
+    for end in (family.support.low, family.support.high):
+        if np.isfinite(end):
+            found = family.log_pdf(end, theta)
+            allowed = bool(family.support.contains(end))
+            assert (np.isfinite(found) if allowed else found == -np.inf).all()
+
+
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f.discrete], ids=repr)
+def test_counts_have_mass_on_whole_numbers_alone(family):
+    theta = family.theta(raws(family, 4, seed=16))
+    for k in (0.0, 1.0, 3.0):
+        for part in (0.25, 0.5, 0.99):
+            np.testing.assert_array_equal(family.cdf(k + part, theta), family.cdf(k, theta))
+            np.testing.assert_array_equal(family.sf(k + part, theta), family.sf(k, theta))
+            assert (family.log_pdf(k + part, theta) == -np.inf).all()
+
+
+@each
+def test_families_are_frozen_and_hashable(family):
+    assert hash(copy.deepcopy(family)) == hash(family)
+    with pytest.raises(FrozenInstanceError):
+        family.name = "another"
+
+
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f.support.low == -np.inf], ids=repr)
+def test_starts_of_zeros_alone_are_finite(family):
+    assert np.isfinite(family.init(np.zeros(5))).all()
+
+
+def test_guess_of_student_t_does_not_follow_an_outlier():
+    y = np.append(np.linspace(-1.0, 1.0, 99), 1e9)
+    guess = get_family("student_t")._guess(y, np.ones(100), None)
+    assert abs(guess[0]) < 0.1
+    assert np.exp(guess[1]) < 1.0
+
+
+def test_variance_of_a_weibull_with_little_spread():
+    """Logarithms of a Weibull are Gumbel: var = pi^2 / (6 k^2) of the square of its scale."""
+    found = get_family("weibull").var([[3.0, 0.99e5], [3.0, 1.01e5], [3.0, 1e7]])
+    expected = 9.0 * np.pi**2 / (6.0 * np.array([0.99e5, 1.01e5, 1e7]) ** 2)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
