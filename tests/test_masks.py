@@ -1,6 +1,7 @@
 """Masks: rate, purity, never empty."""
 
 import pickle
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -49,6 +50,13 @@ def test_bad_seed():
         BernoulliMask(random_state=-1)
     with pytest.raises(TypeError, match="random_state"):
         BernoulliMask(random_state=0.5)
+
+
+def test_masks_are_frozen_values():
+    for mask in (NoMask(), BernoulliMask(0.25, 3)):
+        assert hash(pickle.loads(pickle.dumps(mask))) == hash(mask)
+        with pytest.raises(FrozenInstanceError):
+            mask.keep = 0.5
 
 
 def test_descriptions():
