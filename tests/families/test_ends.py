@@ -48,6 +48,7 @@ def test_nothing_lies_beyond_the_support(family):
 @each
 def test_ends_have_a_density_where_they_are_responses(family):
     theta = family.theta(raws(family, 4, seed=16))
+    assert family.support.integer == family.discrete
     if family.name in FROM_ZERO:
         assert family.support.low == 0
         assert family.support.closed_low == FROM_ZERO[family.name]
