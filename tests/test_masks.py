@@ -62,4 +62,5 @@ def test_masks_are_frozen_values():
 def test_descriptions():
     assert NoMask().to_dict() == {"kind": "none"}
     assert BernoulliMask(0.25, 3).to_dict() == {"kind": "bernoulli", "keep": 0.25, "random_state": 3}
+    assert BernoulliMask().to_dict() == {"kind": "bernoulli", "keep": 0.66, "random_state": 0}
     assert BernoulliMask(0.5).rows(0, 0) is None
