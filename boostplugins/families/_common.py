@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 FISHER_FLOOR = 1e-12
 # Standard deviation given to a constant response, relative to its size: keeps the start finite.
 LEAST_SPREAD = 1e-9
+# Least log density of a response within the support: what lies below, far beyond the reach of floats, would
+# be told as minus infinity, which stands for impossible responses. Sums over 1e8 rows stay finite.
+LEAST_LOG = -1e300
+# Scores and information beyond the range of floats become its ends, so that their sign is kept.
+LARGEST = float(np.finfo(np.float64).max)
 
 
 def run(
@@ -38,14 +43,50 @@ def run(
     Returns
     -------
     tuple of ndarray of shape (n_samples, K)
-        Score and Fisher information, the latter above a floor.
+        Score and Fisher information, the latter above a floor; what overflows is the greatest float
+        of its sign.
     """
     clipped = np.empty(raw.shape)
     for k, link in enumerate(family.links):
         np.clip(raw[:, k], link.low, link.high, out=clipped[:, k])
     score, fisher = np.empty(raw.shape), np.empty(raw.shape)
     kernel(np.ascontiguousarray(y, dtype=np.float64), clipped, score, fisher, *constants)
-    return score, np.maximum(fisher, FISHER_FLOOR, out=fisher)
+    return limited(score, fisher)
+
+
+def limited(score: np.ndarray, fisher: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Keep scores and information finite, and information positive, in place.
+
+    Parameters
+    ----------
+    score, fisher : ndarray of shape (n_samples, K)
+        Derivatives, infinite where they overflow.
+
+    Returns
+    -------
+    tuple of ndarray of shape (n_samples, K)
+        The same arrays.
+    """
+    np.clip(score, -LARGEST, LARGEST, out=score)
+    return score, np.clip(fisher, FISHER_FLOOR, LARGEST, out=fisher)
+
+
+def within(inside: np.ndarray, density: np.ndarray) -> np.ndarray:
+    """Log densities: finite within the support, minus infinity outside.
+
+    Parameters
+    ----------
+    inside : ndarray of bool
+        Whether the response is possible.
+    density : ndarray
+        Log densities as computed.
+
+    Returns
+    -------
+    ndarray
+        Log densities.
+    """
+    return np.where(inside, np.maximum(density, LEAST_LOG), -np.inf)
 
 
 def columns(theta: ArrayLike) -> list[np.ndarray]:

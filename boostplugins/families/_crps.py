@@ -197,7 +197,7 @@ def _numbers(begin: np.ndarray, length: np.ndarray, cuts: np.ndarray) -> tuple[n
     width = np.diff(edges, axis=1)
     odd = width - (width % 2 == 0)  # the last number of an even block counts by itself
     half = np.maximum((odd - 1.0) / 2.0, 0.0)
-    ends = np.where(odd > 1, odd * (odd + 1.0) / (6.0 * np.maximum(odd - 1.0, 1.0)), 0.0)
+    ends = np.where(odd > 1, odd / (6.0 * np.maximum(odd - 1.0, 1.0)) * (odd + 1.0), 0.0)
     left = edges[:, :-1]
     k = np.concatenate([left, left + half, left + np.maximum(odd - 1.0, 0.0), left + width - 1.0], axis=1)
     # Of a block of two the single number is odd; one of width 0 has none.

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, xlog1py, xlogy
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread, within
 from boostplugins.families._special import digamma, expit, trigamma
 from boostplugins.families.base import Family
 from boostplugins.families.support import Support
@@ -19,6 +19,8 @@ from boostplugins.links import Log, Logit
 # Means and precisions whose two shapes mu phi and (1 - mu) phi stay within [1e-12, 1e8].
 _MEANS = Logit(-20.0, 20.0)
 _PRECISIONS = Log(math.log(1e-3), math.log(1e8))
+
+_ENDS = float(np.nextafter(0.0, 1.0)), float(np.nextafter(1.0, 0.0))
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Beta(Family):
         inside = (y > 0) & (y < 1)
         good = np.where(inside, y, 0.5)
         density = xlogy(a - 1.0, good) + xlog1py(b - 1.0, -good) - betaln(a, b)
-        return np.where(inside, density, -np.inf)
+        return within(inside, density)
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -96,7 +98,8 @@ class Beta(Family):
 
     def sample(self, theta: ArrayLike, size: int, rng: np.random.Generator) -> np.ndarray:
         a, b = (shape[..., None] for shape in self._shapes(theta))
-        return rng.beta(a, b, size=(*a.shape[:-1], size))
+        # Draws nearer to 0 or 1 than any float are the nearest floats between.
+        return np.clip(rng.beta(a, b, size=(*a.shape[:-1], size)), *_ENDS)
 
     @quiet
     def crps(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:

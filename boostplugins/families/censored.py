@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from boostplugins.families._common import FISHER_FLOOR, quiet
-from boostplugins.families._numeric import LEVEL_WEIGHTS, LEVELS, raw_gradient
+from boostplugins.families._between import score_between
+from boostplugins.families._common import limited, quiet, within
+from boostplugins.families._numeric import LEVEL_WEIGHTS, LEVELS
 from boostplugins.families.base import Family
 from boostplugins.families.normal import Normal
 from boostplugins.families.support import Support
@@ -98,28 +99,33 @@ class Censored(Family):
         moved = None if offset is None else offset[inside]
         return self.base.init(y[inside], weight[inside], moved)
 
+    @quiet
     def score_and_fisher(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        y = np.asarray(y, dtype=np.float64)
+        y, raw = np.asarray(y, dtype=np.float64), np.asarray(raw, dtype=np.float64)
         score, fisher = np.zeros(raw.shape), np.zeros(raw.shape)
         theta = self.base.theta(raw)
         inside = (y > self.low) & (y < self.high)
         score[inside] = self.base.score_and_fisher(y[inside], raw[inside])[0]
         bottom, top = np.zeros(len(y)), np.ones(len(y))
+        below, above = np.full(len(y), -np.inf), np.full(len(y), np.inf)
         for limit, at, tail in ((self.low, y <= self.low, "low"), (self.high, y >= self.high, "high")):
             if not np.isfinite(limit):
                 continue
-            edge = self._tail_score(limit, tail, raw)
+            ends = (below, np.full(len(y), limit)) if tail == "low" else (np.full(len(y), limit), above)
+            edge = score_between(self.base, *ends, raw)
             score[at] = edge[at]
             mass = self.base.cdf(limit, theta) if tail == "low" else self.base.sf(limit, theta)
-            fisher += np.where(mass > 0, mass, 0.0)[:, None] * edge**2
+            # A product of nothing and a square that overflows is nothing.
+            fisher += np.where(mass > 0, mass, 0.0)[:, None] * np.minimum(edge**2, 1e300)
             if tail == "low":
                 bottom = mass
             else:
                 top = 1.0 - mass
         width = np.maximum(top - bottom, 0.0)
         for level, weight in zip(LEVELS, LEVEL_WEIGHTS):
-            fisher += (weight * width)[:, None] * self._squared_score(bottom + level * width, raw, theta)
-        return score, np.maximum(np.nan_to_num(fisher, posinf=1e30), FISHER_FLOOR)
+            square = self._squared_score(bottom + level * width, raw, theta)
+            fisher += (weight * width)[:, None] * np.minimum(square, 1e300)
+        return limited(score, fisher)
 
     @quiet
     def _squared_score(self, q: np.ndarray, raw: np.ndarray, theta: np.ndarray) -> np.ndarray:
@@ -130,11 +136,6 @@ class Censored(Family):
         return square
 
     @quiet
-    def _tail_score(self, limit: float, tail: str, raw: np.ndarray) -> np.ndarray:
-        log_mass = self.base.log_cdf if tail == "low" else self.base.log_sf
-        return raw_gradient(lambda at: log_mass(limit, self.base.theta(at)), raw)
-
-    @quiet
     def log_pdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         y = np.asarray(y, dtype=np.float64)
         middle = np.where((y > self.low) & (y < self.high), y, self._interior())
@@ -143,7 +144,7 @@ class Censored(Family):
             density = np.where(y == self.low, self.base.log_cdf(self.low, theta), density)
         if np.isfinite(self.high):
             density = np.where(y == self.high, self.base.log_sf(self.high, theta), density)
-        return np.where((y >= self.low) & (y <= self.high) & np.isfinite(y), density, -np.inf)
+        return within((y >= self.low) & (y <= self.high) & np.isfinite(y), density)
 
     def _interior(self) -> float:
         if np.isfinite(self.low) and np.isfinite(self.high):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run
+from boostplugins.families._common import columns, quiet, run, within
 from boostplugins.families.base import Family
 from boostplugins.families.support import Support
 from boostplugins.links import Log
@@ -48,7 +48,7 @@ class Exponential(Family):
     def log_pdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         (mu,) = columns(theta)
         y = np.asarray(y, dtype=np.float64)
-        return np.where(y >= 0, -np.log(mu) - y / mu, -np.inf)
+        return within(self.support.contains(y), -np.log(mu) - y / mu)
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -82,8 +82,8 @@ class Exponential(Family):
     def crps(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         (mu,) = columns(theta)
         y = np.asarray(y, dtype=np.float64)
-        t = np.maximum(y, 0.0) / mu
-        return mu * (t + 2.0 * np.expm1(-t) + 0.5) + np.maximum(-y, 0.0)
+        t = np.maximum(y, 0.0)
+        return t + mu * (2.0 * np.expm1(-t / mu) + 0.5) + np.maximum(-y, 0.0)
 
 
 @njit

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, gammainc, gammaincc, gammainccinv, gammaincinv, gammaln, xlogy
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread, within
 from boostplugins.families._special import log_minus_digamma, trigamma_excess
 from boostplugins.families.base import Family
 from boostplugins.families.support import Support
@@ -63,7 +63,7 @@ class Gamma(Family):
         small = np.where(big, 1.0, k)
         stirling = np.where(big, stirling, xlogy(small, small) - small - gammaln(small))
         density = stirling + k * (log_ratio - np.expm1(log_ratio)) - np.log(good)
-        return np.where(inside, density, -np.inf)
+        return within(inside, density)
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -108,7 +108,7 @@ def _kernel(y, raw, score, fisher):  # type: ignore[no-untyped-def]
     for i in range(len(y)):
         k = math.exp(raw[i, 1])
         log_ratio = math.log(y[i]) - raw[i, 0]
-        excess = math.expm1(min(log_ratio, 300.0))
+        excess = math.expm1(min(log_ratio, 709.0))  # the last before floats overflow
         score[i, 0] = k * excess
         score[i, 1] = k * (log_minus_digamma(k) + log_ratio - excess)
         fisher[i, 0] = k

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from scipy.special import exp1
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread, within
 from boostplugins.families.base import Family
 from boostplugins.links import Identity, Log
 
 _EULER = float(np.euler_gamma)
-# Largest exponent of e**(-z) in the score: beyond it a response is out of this world.
-_MOST = 200.0
+# Largest exponent of e**(-z) in the score: the last before floats overflow.
+_MOST = 709.0
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,10 @@ class Gumbel(Family):
     @quiet
     def log_pdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, beta = columns(theta)
-        z = (np.asarray(y) - mu) / beta
-        return np.where(np.isfinite(z), -np.log(beta) - z - np.exp(-z), -np.inf)
+        y = np.asarray(y, dtype=np.float64)
+        z = (y - mu) / beta
+        # The exponential outgrows a z that overflows.
+        return within(np.isfinite(y), -np.log(beta) - np.where(z == -np.inf, 0.0, z) - np.exp(-z))
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -97,10 +99,12 @@ class Gumbel(Family):
     @quiet
     def crps(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, beta = columns(theta)
-        z = (np.asarray(y) - mu) / beta
+        gap = np.asarray(y, dtype=np.float64) - mu
+        z = gap / beta
         # -2 Ei(-e**-z) = 2 E1(e**-z); E1(x) = -log x - gamma for the smallest x.
-        e1 = np.where(z > 300.0, z - _EULER, exp1(np.exp(-np.minimum(z, 300.0))))
-        return beta * (-z + 2.0 * e1 + _EULER - math.log(2.0))
+        far = z > 300.0
+        e1 = np.where(far, -_EULER, exp1(np.exp(-np.where(far, 0.0, z))))
+        return np.where(far, gap, -gap) + beta * (2.0 * e1 + _EULER - math.log(2.0))
 
 
 @njit

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from boostplugins.families._common import FISHER_FLOOR, quiet
+from boostplugins.families._invert import invert_integer
 from boostplugins.families._zeros import WithZeros
 from boostplugins.families.base import Family
 from boostplugins.families.gamma import Gamma
@@ -104,7 +105,9 @@ class Hurdle(WithZeros):
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         inner, pi = self.split(theta)
         y = np.asarray(y, dtype=np.float64)
-        part = (self.base.cdf(y, inner) - self._none(inner)) / self._some(inner)
+        # From the upper tail where hardly a count is above zero: the lower one rounds to 1 there.
+        above, some = self.base.sf(np.maximum(y, 0.0), inner), self._some(inner)
+        part = np.where(above < 0.5, 1.0 - above / some, (self.base.cdf(y, inner) - self._none(inner)) / some)
         return np.where(y < 0, 0.0, pi + (1.0 - pi) * np.clip(part, 0.0, 1.0))
 
     @quiet
@@ -123,7 +126,23 @@ class Hurdle(WithZeros):
         if self.base.discrete:  # rounding of the level can land one count to either side
             found = np.where(self.cdf(found, theta) < q * (1 - 1e-15), found + 1.0, np.maximum(found, 1.0))
             found = np.where((found > 1) & (self.cdf(found - 1.0, theta) >= q), found - 1.0, found)
+            found = self._rare(q, level, inner, found)
         return np.where(q <= pi, 0.0, found)
+
+    def _rare(self, q: np.ndarray, level: np.ndarray, inner: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """Quantiles of counts that are hardly ever above zero, whose levels round to 1 in the base."""
+        rare = (self._some(inner) < 1e-6) & (q < 1.0) & (level > 0)
+        if not rare.any():
+            return found
+        rare, level, found = np.broadcast_arrays(rare, level, found)
+        flat = np.broadcast_to(inner, (*found.shape, inner.shape[-1]))[rare]
+        found, ones = np.array(found), np.ones(len(flat))
+
+        def above_zero(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+            return np.where(x < 1, 0.0, 1.0 - self.base.sf(x, flat[rows]) / self._some(flat[rows]))
+
+        found[rare] = np.maximum(invert_integer(above_zero, level[rare], ones, ones), 1.0)
+        return found
 
     def mean(self, theta: ArrayLike) -> np.ndarray:
         inner, pi = self.split(theta)

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtr
+from scipy.special import erfcx
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread, within
 from boostplugins.families._invert import invert_positive
 from boostplugins.families.base import Family
 from boostplugins.families.support import Support
 from boostplugins.links import Log
+
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -54,25 +56,46 @@ class InverseGaussian(Family):
         inside = self.support.contains(y)
         good = np.where(inside, y, 1.0)
         density = 0.5 * (np.log(lam / (2.0 * math.pi)) - 3.0 * np.log(good))
-        density = density - 0.5 * lam / good * (good / mu - 1.0) ** 2
-        return np.where(inside, density, -np.inf)
+        # In this order no product overflows before its square does.
+        z = np.sqrt(lam) * ((good - mu) / np.sqrt(good) / mu)
+        return within(inside, density - 0.5 * z**2)
 
     def _tails(self, y: ArrayLike, theta: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sign of y - mu, and the logs of both tails: the outer one and the rest.
+
+        With z = sqrt(lam / y) (y / mu - 1) and w = sqrt(lam / y) (y / mu + 1) both are the normal density
+        at z times a sum or difference of Mills ratios at abs(z) and w, free of the usual exp(2 lam / mu).
+        """
         mu, lam = columns(theta)
-        t = np.maximum(np.asarray(y, dtype=np.float64), 1e-300)
-        root = np.sqrt(lam / t)
-        far = np.exp(2.0 * lam / mu + log_ndtr(-root * (t / mu + 1.0)))
-        return root * (t / mu - 1.0), far, np.asarray(y) > 0
+        t = np.maximum(np.asarray(y, dtype=np.float64), np.finfo(float).tiny)
+        z = np.sqrt(lam) * ((t - mu) / np.sqrt(t) / mu)
+        w = np.sqrt(lam) * ((t + mu) / np.sqrt(t) / mu)
+        near, far = _mills(np.abs(z)), _mills(w)
+        # Ratios at points as good as equal differ by the step times the slope 1 - z M(z).
+        slope = np.where(z > 1e3, 1.0 / (z * z), 1.0 - z * near)
+        step = 2.0 * np.sqrt(lam) / np.sqrt(t)
+        gap = np.where(step < 1e-8 * np.maximum(z, 1.0), step * slope, near - far)
+        log_outer = -0.5 * z * z - _HALF_LOG_2PI + np.log(np.where(z > 0, gap, near + far))
+        outer = np.minimum(np.exp(log_outer), 1.0)
+        return z > 0, np.minimum(log_outer, 0.0), np.log1p(-outer)
+
+    @quiet
+    def log_cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
+        above, outer, rest = self._tails(y, theta)
+        return np.where(np.asarray(y) > 0, np.where(above, rest, outer), -np.inf)
+
+    @quiet
+    def log_sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
+        above, outer, rest = self._tails(y, theta)
+        return np.where(np.asarray(y) > 0, np.where(above, outer, rest), 0.0)
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
-        z, far, inside = self._tails(y, theta)
-        return np.where(inside, np.minimum(ndtr(z) + far, 1.0), 0.0)
+        return np.exp(self.log_cdf(y, theta))
 
     @quiet
     def sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
-        z, far, inside = self._tails(y, theta)
-        return np.where(inside, np.maximum(ndtr(-z) - far, 0.0), 1.0)
+        return np.exp(self.log_sf(y, theta))
 
     @quiet
     def ppf(self, q: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -96,13 +119,19 @@ class InverseGaussian(Family):
         return rng.wald(mu, lam, size=(*mu.shape[:-1], size))
 
 
+def _mills(z: np.ndarray) -> np.ndarray:
+    """Tail of the standard normal over its density, for z >= 0."""
+    return math.sqrt(0.5 * math.pi) * erfcx(z / math.sqrt(2.0))
+
+
 @njit
 def _kernel(y, raw, score, fisher):  # type: ignore[no-untyped-def]
     for i in range(len(y)):
         mu = math.exp(raw[i, 0])
         lam = math.exp(raw[i, 1])
-        gap = y[i] / mu - 1.0
-        score[i, 0] = lam / mu * gap
-        score[i, 1] = 0.5 * (1.0 - lam / y[i] * gap * gap)
+        gap = y[i] - mu
+        z = math.sqrt(lam) * (gap / math.sqrt(y[i]) / mu)
+        score[i, 0] = lam / mu * gap / mu
+        score[i, 1] = 0.5 * (1.0 - z * z)
         fisher[i, 0] = lam / mu
         fisher[i, 1] = 0.5

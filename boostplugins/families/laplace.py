@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._jit import njit
-from boostplugins.families._common import LEAST_SPREAD, columns, quiet, run
+from boostplugins.families._common import LEAST_SPREAD, columns, quiet, run, within
 from boostplugins.families._quantile import weighted_quantile
 from boostplugins.families.base import Family
 from boostplugins.links import Identity, Log
@@ -53,7 +53,8 @@ class Laplace(Family):
     @quiet
     def log_pdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, b = columns(theta)
-        return -np.log(2.0 * b) - np.abs((np.asarray(y) - mu) / b)
+        y = np.asarray(y, dtype=np.float64)
+        return within(np.isfinite(y), -np.log(2.0 * b) - np.abs((y - mu) / b))
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -86,8 +87,8 @@ class Laplace(Family):
     @quiet
     def crps(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, b = columns(theta)
-        z = np.abs((np.asarray(y) - mu) / b)
-        return b * (z + np.exp(-z) - 0.75)
+        gap = np.abs(np.asarray(y, dtype=np.float64) - mu)
+        return gap + b * (np.exp(-gap / b) - 0.75)
 
 
 @njit

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread, within
 from boostplugins.families.base import Family
 from boostplugins.links import Identity, Log
 
@@ -47,8 +47,9 @@ class Logistic(Family):
     @quiet
     def log_pdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, s = columns(theta)
-        z = np.abs(np.asarray(y) - mu) / s
-        return -z - np.log(s) - 2.0 * np.log1p(np.exp(-z))
+        y = np.asarray(y, dtype=np.float64)
+        z = np.abs(y - mu) / s
+        return within(np.isfinite(y), -z - np.log(s) - 2.0 * np.log1p(np.exp(-z)))
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -86,8 +87,8 @@ class Logistic(Family):
     @quiet
     def crps(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, s = columns(theta)
-        z = np.abs(np.asarray(y) - mu) / s
-        return s * (z + 2.0 * np.log1p(np.exp(-z)) - 1.0)
+        gap = np.abs(np.asarray(y, dtype=np.float64) - mu)
+        return gap + s * (2.0 * np.log1p(np.exp(-gap / s)) - 1.0)
 
 
 @njit

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families._common import LARGEST, columns, quiet, run, spread, within
 from boostplugins.families.base import Family
 from boostplugins.families.support import Support
 from boostplugins.links import Identity, Log
@@ -66,7 +66,7 @@ class LogNormal(Family):
         inside = self.support.contains(y)
         logs = np.log(np.where(inside, y, 1.0))
         density = -logs - np.log(sigma) - _HALF_LOG_2PI - 0.5 * ((logs - mu) / sigma) ** 2
-        return np.where(inside, density, -np.inf)
+        return within(inside, density)
 
     def _z(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma = columns(theta)
@@ -105,12 +105,18 @@ class LogNormal(Family):
 
     @quiet
     def crps(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
-        _, sigma = columns(theta)
+        # y (2 F(y) - 1) - 2 m Phi(z - sigma) + 2 m Phi(-sigma / sqrt 2): the mean m = exp(mu + sigma^2 / 2)
+        # overflows long before the products do: exp(sigma^2 / 2) Phi(-x) goes by erfcx.
+        mu, sigma = columns(theta)
         y = np.asarray(y, dtype=np.float64)
-        z = self._z(y, theta)
-        inside = ndtr(z - sigma) - ndtr(-sigma / math.sqrt(2.0))
-        score = np.maximum(y, 0.0) * (2.0 * ndtr(z) - 1.0) - 2.0 * self.mean(theta) * inside
-        return score + np.maximum(-y, 0.0)
+        t, z = np.maximum(y, 0.0), self._z(y, theta)
+        above = z > sigma
+        gap = np.where(above, 0.0, sigma - z) / math.sqrt(2.0)
+        below = np.where(t > 0, t * np.exp(-0.5 * z * z), 0.0) * erfcx(gap)
+        half = np.where(above, 2.0 * np.exp(mu + 0.5 * sigma**2) * ndtr(z - sigma), below)
+        gini = np.exp(mu + 0.25 * sigma**2 + np.log(erfcx(0.5 * sigma)))
+        score = t * (2.0 * ndtr(z) - 1.0) - half + gini
+        return np.clip(score, 0.0, LARGEST) + np.maximum(-y, 0.0)
 
 
 @njit

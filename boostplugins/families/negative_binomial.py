@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaincc, betaln, xlogy
+from scipy.special import betainc, betaincc, betaln, gammaln, xlogy
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread, within
 from boostplugins.families._invert import invert_integer
 from boostplugins.families._special import log1p_minus, log_minus_digamma
 from boostplugins.families._tables import interpolate, negative_binomial_table
@@ -62,9 +62,12 @@ class NegativeBinomial(Family):
         inside = self.support.contains(y)
         good = np.where(inside, y, 0.0)
         # Gamma(y + k) / (Gamma(k) y!) as a beta function keeps its digits for large sizes.
-        ways = -betaln(k, good + 1.0) - np.log(k + good)
+        huge = good > 1e200  # there, (k - 1) log y - log Gamma(k) to the last digit
+        some = np.where(huge, 1.0, good)
+        ways = -betaln(k, some + 1.0) - np.log(k + some)
+        ways = np.where(huge, (k - 1.0) * np.log(np.maximum(good, 1.0)) - gammaln(k), ways)
         density = ways - k * np.log1p(mu / k) + xlogy(good, mu / (mu + k))
-        return np.where(inside, density, -np.inf)
+        return within(inside, density)
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -112,7 +115,7 @@ def _kernel(y, raw, score, fisher, table, corner, step):  # type: ignore[no-unty
         fisher[i, 0] = mu * share
         excess = (y[i] - mu) / (k + mu)
         # log(1 + excess) - excess, where the sum may round to 0.
-        near = log1p_minus(excess) if abs(excess) < 0.05 else math.log((k + y[i]) / (k + mu)) - excess
+        near = log1p_minus(excess) if abs(excess) < 0.05 else math.log(k + y[i]) - math.log(k + mu) - excess
         slope = near + log_minus_digamma(k) - log_minus_digamma(k + y[i])
         score[i, 1] = k * slope
         fisher[i, 1] = math.exp(interpolate(table, corner, step, raw[i, 0], raw[i, 1]))

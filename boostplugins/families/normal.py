@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread, within
 from boostplugins.families.base import Family
 from boostplugins.links import Identity, Log
 
@@ -54,20 +54,25 @@ class Normal(Family):
     @quiet
     def log_pdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma = columns(theta)
-        return -np.log(sigma) - _HALF_LOG_2PI - 0.5 * ((np.asarray(y) - mu) / sigma) ** 2
+        y = np.asarray(y, dtype=np.float64)
+        return within(np.isfinite(y), -np.log(sigma) - _HALF_LOG_2PI - 0.5 * ((y - mu) / sigma) ** 2)
 
+    @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma = columns(theta)
         return ndtr((np.asarray(y) - mu) / sigma)
 
+    @quiet
     def sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma = columns(theta)
         return ndtr((mu - np.asarray(y)) / sigma)
 
+    @quiet
     def log_cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma = columns(theta)
         return log_ndtr((np.asarray(y) - mu) / sigma)
 
+    @quiet
     def log_sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma = columns(theta)
         return log_ndtr((mu - np.asarray(y)) / sigma)
@@ -89,8 +94,10 @@ class Normal(Family):
     @quiet
     def crps(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma = columns(theta)
-        z = (np.asarray(y) - mu) / sigma
-        return sigma * (absolute_normal(z) - 1.0 / math.sqrt(math.pi))
+        gap = np.asarray(y, dtype=np.float64) - mu
+        far = np.abs(gap) > 1e9 * sigma  # where z may overflow
+        near = sigma * absolute_normal(np.where(far, 0.0, gap / sigma))
+        return np.where(far, np.abs(gap), near) - sigma / math.sqrt(math.pi)
 
 
 def absolute_normal(z: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr, softmax
 
 from boostplugins._jit import njit
 from boostplugins._validation import check_integer
-from boostplugins.families._common import quiet, run, spread
+from boostplugins.families._common import LEAST_LOG, quiet, run, spread, within
 from boostplugins.families._invert import invert
 from boostplugins.families._quantile import weighted_quantile
 from boostplugins.families.base import Family
@@ -103,14 +103,17 @@ class NormalMixture(Family):
     @quiet
     def log_pdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         w, mu, sigma = self._split(theta)
-        y = np.asarray(y, dtype=np.float64)[..., None]
-        parts = -np.log(sigma) - _HALF_LOG_2PI - 0.5 * ((y - mu) / sigma) ** 2
-        return logsumexp(parts, axis=-1, b=np.broadcast_to(w, parts.shape))
+        y = np.asarray(y, dtype=np.float64)
+        parts = -np.log(sigma) - _HALF_LOG_2PI - 0.5 * ((y[..., None] - mu) / sigma) ** 2
+        parts = np.maximum(parts, LEAST_LOG)
+        return within(np.isfinite(y), logsumexp(parts, axis=-1, b=np.broadcast_to(w, parts.shape)))
 
+    @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         w, mu, sigma = self._split(theta)
         return (w * ndtr((np.asarray(y, dtype=np.float64)[..., None] - mu) / sigma)).sum(axis=-1)
 
+    @quiet
     def sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         w, mu, sigma = self._split(theta)
         return (w * ndtr((mu - np.asarray(y, dtype=np.float64)[..., None]) / sigma)).sum(axis=-1)
@@ -119,6 +122,12 @@ class NormalMixture(Family):
     def log_cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         w, mu, sigma = self._split(theta)
         parts = log_ndtr((np.asarray(y, dtype=np.float64)[..., None] - mu) / sigma)
+        return logsumexp(parts, axis=-1, b=np.broadcast_to(w, parts.shape))
+
+    @quiet
+    def log_sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
+        w, mu, sigma = self._split(theta)
+        parts = log_ndtr((mu - np.asarray(y, dtype=np.float64)[..., None]) / sigma)
         return logsumexp(parts, axis=-1, b=np.broadcast_to(w, parts.shape))
 
     def ppf(self, q: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -195,6 +204,13 @@ def _kernel(y, raw, score, fisher, c):  # type: ignore[no-untyped-def]
             z = (y[i] - raw[i, c + k]) * math.exp(-raw[i, 2 * c + k])
             log_part[k] = math.log(w[k]) - raw[i, 2 * c + k] - 0.5 * z * z
             peak = max(peak, log_part[k])
+        if peak == -np.inf:  # all squares overflow: the nearest part has it all
+            for k in range(c):
+                log_part[k] = raw[i, 2 * c + k] - math.log(abs(y[i] - raw[i, c + k]))
+                peak = max(peak, log_part[k])
+            for k in range(c):
+                log_part[k] = math.log(w[k]) if log_part[k] == peak else -np.inf
+            peak = 0.0
         total = 0.0
         for k in range(c):
             log_part[k] = math.exp(log_part[k] - peak)
@@ -204,8 +220,9 @@ def _kernel(y, raw, score, fisher, c):  # type: ignore[no-untyped-def]
             inverse = math.exp(-raw[i, 2 * c + k])
             z = (y[i] - raw[i, c + k]) * inverse
             score[i, k] = share - w[k]
-            score[i, c + k] = share * z * inverse
-            score[i, 2 * c + k] = share * (z * z - 1.0)
+            # A share of 0 rids of squares that overflow.
+            score[i, c + k] = share * z * inverse if share > 0.0 else 0.0
+            score[i, 2 * c + k] = share * (z * z - 1.0) if share > 0.0 else 0.0
             fisher[i, k] = w[k] * (1.0 - w[k])
             fisher[i, c + k] = w[k] * inverse * inverse
             fisher[i, 2 * c + k] = 2.0 * w[k]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaincc, gammaln, i0e, i1e, xlogy
+from scipy.special import gammainc, gammaincc, gammaln, i0e, i1e, xlogy
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run
+from boostplugins.families._common import columns, quiet, run, within
 from boostplugins.families._invert import invert_integer
 from boostplugins.families.base import Family
 from boostplugins.families.support import Support
@@ -60,13 +60,24 @@ class Poisson(Family):
         y = np.asarray(y, dtype=np.float64)
         inside = self.support.contains(y)
         good = np.where(inside, y, 0.0)
-        return np.where(inside, xlogy(good, mu) - mu - gammaln(good + 1.0), -np.inf)
+        # Of huge counts Stirling's series, whose parts do not overflow one against the other.
+        huge = good > 1e10
+        some, many = np.where(huge, 0.0, good), np.where(huge, good, 1.0)
+        density = xlogy(some, mu) - mu - gammaln(some + 1.0)
+        series = many * (np.log(mu) - np.log(many) + 1.0) - mu - 0.5 * np.log(2.0 * np.pi * many)
+        return within(inside, np.where(huge, series, density))
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         (mu,) = columns(theta)
         k = np.floor(np.asarray(y, dtype=np.float64))
         return np.where(k < 0, 0.0, gammaincc(np.maximum(k, 0.0) + 1.0, mu))
+
+    @quiet
+    def sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
+        (mu,) = columns(theta)
+        k = np.floor(np.asarray(y, dtype=np.float64))
+        return np.where(k < 0, 1.0, gammainc(np.maximum(k, 0.0) + 1.0, mu))
 
     @quiet
     def ppf(self, q: ArrayLike, theta: ArrayLike) -> np.ndarray:

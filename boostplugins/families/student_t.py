@@ -10,11 +10,14 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln, stdtr, stdtrit
 
 from boostplugins._jit import njit
-from boostplugins.families._common import LEAST_SPREAD, columns, quiet, run, spread
+from boostplugins.families._common import LEAST_SPREAD, columns, quiet, run, spread, within
 from boostplugins.families._quantile import weighted_quantile
 from boostplugins.families._special import digamma, trigamma
 from boostplugins.families.base import Family
 from boostplugins.links import Identity, Log
+
+# Standardised responses beyond which squares may overflow and all but the leading terms are lost.
+_FAR = 1e100
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class StudentT(Family):
     scales = (1,)
 
     def score_and_fisher(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return run(self, _kernel, y, raw)
+        return run(self, _kernel, y, raw, _FAR)
 
     def fisher_matrix(self, raw: np.ndarray) -> np.ndarray:
         raw = np.asarray(raw, dtype=np.float64)
@@ -62,13 +65,16 @@ class StudentT(Family):
     @quiet
     def log_pdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma, nu = columns(theta)
-        z = (np.asarray(y) - mu) / sigma
+        y = np.asarray(y, dtype=np.float64)
+        z = (y - mu) / sigma
         constant = gammaln(0.5 * (nu + 1.0)) - gammaln(0.5 * nu) - 0.5 * np.log(math.pi * nu)
         # log(1 + z^2 / nu) by hypot, which does not overflow.
         log_term = 2.0 * np.log(np.hypot(1.0, z / np.sqrt(nu)))
-        small = np.abs(z) < 1.0
+        small, far = np.abs(z) < 1.0, np.abs(z) > _FAR
         log_term = np.where(small, np.log1p(np.where(small, z, 0.0) ** 2 / nu), log_term)
-        return constant - np.log(sigma) - 0.5 * (nu + 1.0) * log_term
+        log_far = 2.0 * (np.log(np.where(far, np.abs(y - mu), 1.0)) - np.log(sigma)) - np.log(nu)
+        log_term = np.where(far, log_far, log_term)
+        return within(np.isfinite(y), constant - np.log(sigma) - 0.5 * (nu + 1.0) * log_term)
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -102,27 +108,36 @@ class StudentT(Family):
     @quiet
     def crps(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma, nu = columns(theta)
-        z = (np.asarray(y) - mu) / sigma
+        gap = np.asarray(y, dtype=np.float64) - mu
+        far = np.abs(gap) > _FAR * sigma
+        z = np.where(far, 0.0, gap / sigma)
         density = np.exp(self.log_pdf(z, np.stack([0 * nu, 0 * nu + 1.0, nu], axis=-1)))
         # 2 sqrt(nu) B(1/2, nu - 1/2) / ((nu - 1) B(1/2, nu/2)^2)
         gini = np.exp(betaln(0.5, nu - 0.5) - 2.0 * betaln(0.5, 0.5 * nu))
         ends = 2.0 * np.sqrt(nu) / (nu - 1.0) * gini
         near = z * (stdtr(nu, z) - stdtr(nu, -z)) + 2.0 * density * (nu + z * z) / (nu - 1.0)
-        return np.where(nu > 1.0, sigma * (near - ends), np.inf)
+        score = np.where(far, np.abs(gap), sigma * near) - sigma * ends
+        return np.where(nu > 1.0, score, np.inf)
 
 
 @njit
-def _kernel(y, raw, score, fisher):  # type: ignore[no-untyped-def]
+def _kernel(y, raw, score, fisher, far):  # type: ignore[no-untyped-def]
     for i in range(len(y)):
         inverse = math.exp(-raw[i, 1])
         nu = math.exp(raw[i, 2])
-        z = (y[i] - raw[i, 0]) * inverse
-        square = z * z
-        pull = (nu + 1.0) / (nu + square)
-        score[i, 0] = pull * z * inverse
-        score[i, 1] = pull * square - 1.0
-        slope = digamma(0.5 * (nu + 1.0)) - digamma(0.5 * nu) - math.log1p(square / nu)
-        score[i, 2] = 0.5 * nu * (slope + (pull * square - 1.0) / nu)
+        gap = y[i] - raw[i, 0]
+        z = gap * inverse
+        if abs(z) > far:
+            score[i, 0] = (nu + 1.0) / gap
+            score[i, 1] = nu
+            log_term = 2.0 * (math.log(abs(gap)) - raw[i, 1]) - raw[i, 2]
+        else:
+            pull = (nu + 1.0) / (nu + z * z)
+            score[i, 0] = pull * z * inverse
+            score[i, 1] = pull * z * z - 1.0
+            log_term = math.log1p(z * z / nu)
+        slope = digamma(0.5 * (nu + 1.0)) - digamma(0.5 * nu) - log_term
+        score[i, 2] = 0.5 * nu * (slope + score[i, 1] / nu)
         fisher[i, 0] = (nu + 1.0) / (nu + 3.0) * inverse * inverse
         fisher[i, 1] = 2.0 * nu / (nu + 3.0)
         bend = 0.25 * (trigamma(0.5 * nu) - trigamma(0.5 * (nu + 1.0)))

@@ -7,14 +7,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from boostplugins.families._common import FISHER_FLOOR, quiet
-from boostplugins.families._numeric import LEVEL_WEIGHTS, LEVELS, raw_gradient
+from boostplugins.families._between import log_between, score_between
+from boostplugins.families._common import limited, quiet, within
+from boostplugins.families._invert import invert
+from boostplugins.families._numeric import LEVEL_WEIGHTS, LEVELS
 from boostplugins.families.base import Family
 from boostplugins.families.normal import Normal
 from boostplugins.families.support import Support
 from boostplugins.links import Link
 
-_FAR_OUT = 1e-13  # probability above the lower limit at which quantiles of the base lose their digits
+_FEW_DIGITS = 1e-6  # mass beside a level of the base below which the level's rounding is felt
+_DOUBLINGS = 200
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Truncated(Family):
     .. math:: \log p(y) = \log f(y) - \log(F(high) - F(low))
 
     The Fisher information is a 24-point quadrature of the squared score, so that a fit costs some
-    twenty times that of the base family.
+    twenty times that of the base family. Far out, where hardly any of the base is between the limits, score
+    and log density are differences of large numbers, good to the rounding of the base's own.
 
     Parameters
     ----------
@@ -83,26 +87,22 @@ class Truncated(Family):
 
     @quiet
     def _log_mass(self, theta: ArrayLike) -> np.ndarray:
-        """Log probability between the limits, from the tail in which it is small."""
-        theta = np.asarray(theta, dtype=np.float64)
-        if not np.isfinite(self.high):
-            return self.base.log_sf(self.low, theta)
-        if not np.isfinite(self.low):
-            return self.base.log_cdf(self.high, theta)
-        upper = self.base.log_sf(self.low, theta) < self.base.log_cdf(self.high, theta)
-        large = np.where(upper, self.base.log_sf(self.low, theta), self.base.log_cdf(self.high, theta))
-        small = np.where(upper, self.base.log_sf(self.high, theta), self.base.log_cdf(self.low, theta))
-        return large + np.log(-np.expm1(np.minimum(small - large, 0.0)))
+        """Log probability of the base between the limits."""
+        return log_between(self.base, self.low, self.high, theta)
 
+    @quiet
     def score_and_fisher(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        shift = raw_gradient(lambda at: self._log_mass(self.base.theta(at)), raw)
-        score = self.base.score_and_fisher(np.asarray(y, dtype=np.float64), raw)[0] - shift
+        raw = np.asarray(raw, dtype=np.float64)
+        low, high = np.full(len(raw), self.low), np.full(len(raw), self.high)
+        shift = score_between(self.base, low, high, raw)
+        score = self.base.score_and_fisher(np.asarray(y, dtype=np.float64), raw)[0]
         theta = self.base.theta(raw)
+        log_mass = self._log_mass(theta)
         fisher = np.zeros(raw.shape)
         for level, weight in zip(LEVELS, LEVEL_WEIGHTS):
-            at = self._ppf(np.full(len(raw), level), theta)
+            at = self._ppf(np.full(len(raw), level), theta, log_mass)
             fisher += weight * (self._score_at(at, raw) - shift) ** 2
-        return score, np.maximum(np.nan_to_num(fisher, posinf=1e30), FISHER_FLOOR)
+        return limited(score - shift, fisher)
 
     @quiet
     def _score_at(self, at: np.ndarray, raw: np.ndarray) -> np.ndarray:
@@ -111,41 +111,71 @@ class Truncated(Family):
         score[usable] = self.base.score_and_fisher(at[usable], raw[usable])[0]
         return score
 
+    @quiet
     def log_pdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         y = np.asarray(y, dtype=np.float64)
-        inside = (y > self.low) & (y < self.high)
-        density = self.base.log_pdf(y, theta)
-        with np.errstate(invalid="ignore"):
-            density = density - self._log_mass(theta)
-        return np.where(inside & (density < np.inf), density, -np.inf)
+        return within(self.support.contains(y), self.base.log_pdf(y, theta) - self._log_mass(theta))
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
         y = np.clip(np.asarray(y, dtype=np.float64), self.low, self.high)
-        mass = np.exp(self._log_mass(theta))
-        if np.isfinite(self.low):  # from the upper tail, which is exact where low lies far out
-            part = self.base.sf(self.low, theta) - self.base.sf(y, theta)
-        else:
-            part = self.base.cdf(y, theta)
-        return np.clip(np.nan_to_num(part / mass), 0.0, 1.0)
-
-    def ppf(self, q: ArrayLike, theta: ArrayLike) -> np.ndarray:
-        return self._ppf(np.asarray(q, dtype=np.float64), np.asarray(theta, dtype=np.float64))
+        part = log_between(self.base, self.low, y, theta) - self._log_mass(theta)
+        return np.where(y <= self.low, 0.0, np.where(y >= self.high, 1.0, np.exp(np.minimum(part, 0.0))))
 
     @quiet
-    def _ppf(self, q: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        mass = np.exp(self._log_mass(theta))
-        bottom = self.base.cdf(self.low, theta) if np.isfinite(self.low) else 0.0
-        level = np.clip(bottom + q * mass, 0.0, 1.0)
-        found = self.base.ppf(level, theta)
-        if np.isfinite(self.low) and not np.isfinite(self.high):
-            # Far above all but a trace of the base the tail is exponential, and levels round to 1.
-            hazard = np.exp(self.base.log_pdf(self.low, theta) - self.base.log_sf(self.low, theta))
-            tail = self.low - np.log1p(-np.minimum(q, 1.0 - 1e-16)) / hazard
-            tail = np.where(np.isfinite(tail), tail, self.low)  # nothing but the limit is within reach
-            lost = (bottom > 1.0 - _FAR_OUT) | ~np.isfinite(found)
-            found = np.where(lost & (q < 1.0), tail, found)
-        return np.clip(found, self.low, self.high)
+    def sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
+        y = np.clip(np.asarray(y, dtype=np.float64), self.low, self.high)
+        part = log_between(self.base, y, self.high, theta) - self._log_mass(theta)
+        return np.where(y <= self.low, 1.0, np.where(y >= self.high, 0.0, np.exp(np.minimum(part, 0.0))))
+
+    @quiet
+    def ppf(self, q: ArrayLike, theta: ArrayLike) -> np.ndarray:
+        theta = np.asarray(theta, dtype=np.float64)
+        return self._ppf(np.asarray(q, dtype=np.float64), theta, self._log_mass(theta))
+
+    @quiet
+    def _ppf(self, q: np.ndarray, theta: np.ndarray, log_mass: np.ndarray) -> np.ndarray:
+        mass = np.exp(log_mass)
+        level = np.clip(self.base.cdf(self.low, theta) + q * mass, 0.0, 1.0)
+        found = np.array(self.base.ppf(level, theta), ndmin=1)
+        # Levels of the base whose digits are lost beside the mass: search where the family's own have them.
+        lost = (~(mass > _FEW_DIGITS * level) | ~np.isfinite(found).reshape(level.shape)) & (q > 0) & (q < 1)
+        if lost.any():
+            flat = np.broadcast_to(theta, (*level.shape, theta.shape[-1]))
+            found[np.atleast_1d(lost)] = self._search(
+                np.broadcast_to(q, level.shape)[lost],
+                flat[lost],
+                np.broadcast_to(log_mass, level.shape)[lost],
+            )
+        inside = np.clip(found.reshape(level.shape), *self._ends())
+        return np.where(q <= 0.0, self.support.low, np.where(q >= 1.0, self.support.high, inside))
+
+    def _ends(self) -> tuple[float, float]:
+        """Least and greatest float within the support."""
+        support = self.support
+        return float(np.nextafter(support.low, np.inf)), float(np.nextafter(support.high, -np.inf))
+
+    def _search(self, q: np.ndarray, theta: np.ndarray, log_mass: np.ndarray) -> np.ndarray:
+        """Quantiles by root search between the limits, or near the one beyond which the base ends."""
+        low, high = (np.full(len(q), end) for end in self._ends())
+        if np.isfinite(self.support.low) != np.isfinite(self.support.high):
+            lower = bool(np.isfinite(self.support.low))
+            near, far = (low, high) if lower else (high, low)
+            # Length of the tail there: its probability over its density; doubled until it reaches q.
+            step = np.exp(np.clip(log_mass - self.base.log_pdf(near, theta), -700.0, 700.0))
+            short = np.ones(len(q), dtype=bool)
+            for _ in range(_DOUBLINGS):
+                far[short] = near[short] + (step[short] if lower else -step[short])
+                reached = self.cdf(far[short], theta[short]) >= q[short]
+                short[short] = ~reached if lower else self.cdf(far[short], theta[short]) > q[short]
+                if not short.any():
+                    break
+                step[short] *= 2.0
+            far[short] = near[short]  # nothing but the limit is within reach
+        return invert(lambda x, rows: self.cdf(x, theta[rows]), q, low, high)
+
+    def sample(self, theta: ArrayLike, size: int, rng: np.random.Generator) -> np.ndarray:
+        return np.clip(super().sample(theta, size, rng), *self._ends())
 
     def mean(self, theta: ArrayLike) -> np.ndarray:
         at = self.ppf(LEVELS, np.asarray(theta, dtype=np.float64)[..., None, :])

@@ -11,7 +11,7 @@ from scipy.special import gammainc, gammaln, xlogy
 
 from boostplugins._jit import njit
 from boostplugins._validation import check_real
-from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families._common import LEAST_LOG, columns, quiet, run, spread
 from boostplugins.families._invert import invert_positive
 from boostplugins.families._tables import interpolate_line, tweedie_table
 from boostplugins.families.base import Family
@@ -22,6 +22,8 @@ from boostplugins.links import Log
 # density is good to the fourth digit of a number that hardly matters.
 _MOST_JUMPS = 2e4
 _TERM = -37.0  # log size of the first term left out, relative to the largest
+# Mean number of jumps beyond which its probabilities go by Stirling's series.
+_MANY = 1e6
 _WINDOW = 400  # numbers of jumps visited by the cdf
 
 
@@ -91,7 +93,7 @@ class Tweedie(Family):
         flat = [np.ascontiguousarray(part.ravel()[inside]) for part in (y, mu, phi)]
         dense = np.empty(len(flat[0]))
         _log_density(*flat, self.power, dense)
-        out[inside] = dense
+        out[inside] = np.maximum(dense, LEAST_LOG)
         return out.reshape(y.shape)
 
     @quiet
@@ -108,7 +110,7 @@ class Tweedie(Family):
         steps = int(np.max(np.ceil((rate + half - first) / stride), initial=1.0)) + 1
         for j in range(steps):
             n = first + stride * j
-            mass = stride * np.exp(xlogy(n, rate) - rate - gammaln(n + 1.0))
+            mass = stride * np.exp(_log_poisson(n, rate))
             total = total + mass * gammainc(n * shape, t)
         return np.where(y < 0, 0.0, np.minimum(total, 1.0))
 
@@ -133,6 +135,15 @@ class Tweedie(Family):
         rate, shape, scale = self._jumps(theta)
         jumps = rng.poisson(np.minimum(rate, 1e15)[..., None], (*rate.shape, size))
         return scale[..., None] * rng.standard_gamma(shape * jumps)
+
+
+def _log_poisson(n: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Log probability of n > 0 events, without the cancellation of large rates near n."""
+    x = np.where(rate > _MANY, (n - rate) / rate, 0.0)
+    # (1 + x) log(1 + x) - x and Stirling's series; n lies within nine deviations of the rate.
+    deviance = rate * x * x * (0.5 - x * (1 / 6 - x * (1 / 12 - x / 20)))
+    large = -deviance - 0.5 * np.log(2.0 * np.pi * n) - 1.0 / (12.0 * n)
+    return np.where(rate > _MANY, large, xlogy(n, rate) - rate - gammaln(n + 1.0))
 
 
 @njit
@@ -166,6 +177,9 @@ def _series(y, phi, p):  # type: ignore[no-untyped-def]
 def _deviance(y, mu, p):  # type: ignore[no-untyped-def]
     """Unit deviance for y > 0, by y / mu to spare digits."""
     r = y / mu
+    if r > 1e8:  # nothing cancels, and powers of r may overflow
+        value = y * mu ** (1.0 - p) / (p - 1.0) - y ** (2.0 - p) / ((p - 1.0) * (2.0 - p))
+        return 2.0 * (value + mu ** (2.0 - p) / (2.0 - p))
     value = 2.0 * mu ** (2.0 - p) * ((r ** (2.0 - p) - 1.0) / ((1.0 - p) * (2.0 - p)) - (r - 1.0) / (1.0 - p))
     return max(value, 0.0)
 
@@ -180,7 +194,7 @@ def _one(y, mu, phi, p):  # type: ignore[no-untyped-def]
         half = 0.5 * _deviance(y, mu, p) / phi
         return -0.5 * (math.log(2.0 * math.pi * phi) + p * math.log(y)) - half, half - 0.5
     log_sum, jumps = _series(y, phi, p)
-    tilt = (y * mu ** (1.0 - p) / (1.0 - p) - mu ** (2.0 - p) / (2.0 - p)) / phi
+    tilt = y / phi * mu ** (1.0 - p) / (1.0 - p) - mu ** (2.0 - p) / (2.0 - p) / phi
     return log_sum - math.log(y) + tilt, -jumps / (p - 1.0) - tilt
 
 

@@ -11,7 +11,7 @@ from scipy.special import gamma as gamma_function
 from scipy.special import gammainc
 
 from boostplugins._jit import njit
-from boostplugins.families._common import columns, quiet, run, spread
+from boostplugins.families._common import columns, quiet, run, spread, within
 from boostplugins.families.base import Family
 from boostplugins.families.support import Support
 from boostplugins.links import Log
@@ -70,7 +70,7 @@ class Weibull(Family):
         good = np.where(inside, y, 1.0)
         ratio = self._log_ratio(good, theta)
         density = np.log(columns(theta)[1]) - np.log(good) + ratio - np.exp(ratio)
-        return np.where(inside, density, -np.inf)
+        return within(inside, density)
 
     @quiet
     def cdf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
@@ -116,7 +116,7 @@ def _kernel(y, raw, score, fisher, euler):  # type: ignore[no-untyped-def]
     for i in range(len(y)):
         k = math.exp(raw[i, 1])
         log_t = k * (math.log(y[i]) - raw[i, 0])
-        excess = math.expm1(min(log_t, 200.0))
+        excess = math.expm1(min(log_t, 709.0))  # the last before floats overflow
         score[i, 0] = k * excess
         score[i, 1] = 1.0 - log_t * excess
         fisher[i, 0] = k * k
