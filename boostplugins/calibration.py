@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 
 from boostplugins._mixture import LEVELS
-from boostplugins._validation import check_option, check_target, check_weight
+from boostplugins._validation import check_option, check_weight
 from boostplugins.families._crps import (
     moment_over_integers,
     panel_edges,
@@ -83,7 +83,12 @@ class Recalibrator:
             This object.
         """
         check_option("method", self.method, ("scale", "conformal"))
-        y = check_target(y)
+        y = dist.family.responses(y)
+        if dist.family.pairs and not (self.method == "scale" and dist.family.locations):
+            raise ValueError(
+                f"method must be 'scale', and the base a family with a location, for {dist.family!r}, whose "
+                f"responses may be censored; got {self.method!r}"
+            )
         if len(y) != len(dist):
             raise ValueError(f"y and dist must have as many rows, got {len(y)} and {len(dist)}")
         weight = check_weight(sample_weight, len(y))

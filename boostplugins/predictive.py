@@ -109,7 +109,9 @@ class Predictive:
 
     def _each(self, y: ArrayLike) -> np.ndarray:
         """Responses shaped to meet theta's leading axes."""
-        y = np.asarray(y, dtype=np.float64)
+        y = np.asarray(y)
+        pairs = self.family.pairs and (y.dtype.names is not None or y.ndim == 2)
+        y = self.family.responses(y) if pairs else np.asarray(y, dtype=np.float64)
         if y.ndim and y.shape != (len(self),):
             raise ValueError(f"y must be a number or have shape ({len(self)},), got {y.shape}")
         return y[:, None] if self.is_mixture and y.ndim else y
@@ -154,7 +156,7 @@ class Predictive:
         Parameters
         ----------
         y : array-like of shape (n_samples,), or float
-            Responses.
+            Responses; pairs of limits, as in training, where the family is `IntervalCensored`.
 
         Returns
         -------

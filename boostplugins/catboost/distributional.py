@@ -20,12 +20,12 @@ import catboost
 import numpy as np
 from numpy.typing import ArrayLike
 
-from boostplugins._validation import check_integer, check_option, check_target, check_weight
+from boostplugins._validation import check_integer, check_target, check_weight
 from boostplugins.catboost.callback import interruptible
 from boostplugins.catboost.distributional_models import METADATA_KEY, raw_scores, split_model
 from boostplugins.catboost.distributional_state import Clock, Fit, Score, Watch
 from boostplugins.families import Family, get_family
-from boostplugins.families._steps import METRICS, Steps, step_exponent
+from boostplugins.families._steps import Steps, check_metric, step_exponent
 from boostplugins.predictive import Predictive
 
 # Row numbers travel as float32 targets, exact up to here.
@@ -72,7 +72,7 @@ class Distributional:
     ) -> None:
         self.family = get_family(family)
         self.step = ("natural" if self.family.locations else "fisher") if step is None else step
-        self.metric_name = check_option("metric", metric, tuple(METRICS))
+        self.metric_name = check_metric(metric, self.family)
         step_exponent(self.step)
         if self.family.n_params == 0:
             raise ValueError(
@@ -365,7 +365,7 @@ class Distributional:
 def _checked(
     family: Family, y: ArrayLike, weight: ArrayLike | None, offset: ArrayLike | None, name: str
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    values = check_target(y, name)
+    values = family.responses(y, name)
     family.check_support(values, name)
     if offset is not None:
         offset = check_target(offset, "offset")

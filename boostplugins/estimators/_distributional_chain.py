@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from boostplugins._validation import check_real
+from boostplugins.estimators._row_likelihood import rows_as_labels
 from boostplugins.families import Family, Support
 from boostplugins.losses import FamilyLikelihood
 from boostplugins.masks import NoMask
+from boostplugins.predictive import Predictive
 from boostplugins.priors import RandomPrior
 from boostplugins.schedules import Constant, CosineCycle
 from boostplugins.virtual_ensemble import VirtualEnsemble
@@ -22,6 +24,8 @@ _PRIOR_ROWS, _MOST_SHRINK, _MOST_DECAY = 400, 0.5, 40.0
 _STRUCTURE_NOISE = 0.1
 _LEAF, _LEAVES_AT_LEAST = 30, 10
 _LARGEST_STEP = 2.0  # directions have curvature 1: larger steps run away
+
+Limits = tuple[tuple[float, float], ...]
 
 
 class Chain:
@@ -48,10 +52,12 @@ class Chain:
             self.ensemble = VirtualEnsemble(self._reader)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"booster": self.booster, "model": self.model}
+        return {"booster": self.booster, "model": self.model, "history": self.history}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        history = state.pop("history", ())
         self.__init__(**state)  # type: ignore[misc]
+        self.history = history
 
     @property
     def rounds(self) -> int:
@@ -183,8 +189,9 @@ def train(
     X: Any,
     y: np.ndarray,
     weight: np.ndarray | None,
+    offset: np.ndarray | None,
     seed: int,
-) -> tuple[FamilyLikelihood, Chain]:
+) -> tuple[np.ndarray, Limits, Chain]:
     """Train a chain.
 
     Parameters
@@ -199,17 +206,28 @@ def train(
         Standardised responses.
     weight : ndarray of shape (n_samples,) or None
         Weights.
+    offset : ndarray of shape (n_samples,) or None
+        Known part of the first raw score, standardised.
     seed : int
         Seed of the noise.
 
     Returns
     -------
-    tuple of FamilyLikelihood and Chain
-        Loss without open settings, and the chain.
+    start : ndarray of shape (K,)
+        Raw scores of the best constant.
+    limits : tuple of tuple of float
+        Least and greatest raw score of each parameter.
+    chain : Chain
+        The chain.
     """
     n, rounds, step = len(y), estimator.n_estimators, float(estimator.learning_rate)
-    y = _as_labels(y, family.support)
-    loss = FamilyLikelihood(family).ready(y, weight)
+    points = family.points(y) if offset is None or 0 not in family.locations else family.points(y) - offset
+    loss: FamilyLikelihood
+    if offset is None and not family.pairs:
+        y = _as_labels(y, family.support)
+        loss = FamilyLikelihood(family).ready(y, weight)
+    else:
+        loss, y = rows_as_labels(family, y, offset, weight)
     schedule = estimator.schedule
     if schedule is None:
         schedule = CosineCycle(length=max(rounds // 10, 1))
@@ -231,7 +249,7 @@ def train(
         shrink_to="start",
         noise="objective",
         structure_noise=_STRUCTURE_NOISE,
-        prior=_prior(estimator, loss, X, y, weight, schedule),
+        prior=_prior(estimator, loss, X, y, points, weight, schedule),
         random_state=seed,
         X=X,
         y=y,
@@ -248,7 +266,39 @@ def train(
         callbacks=(),
         booster_params=dict(estimator.booster_params or {}),
     )
-    return loss, Chain(estimator.booster, model)
+    assert loss.limits is not None
+    return loss.start(y, weight), loss.limits, Chain(estimator.booster, model)
+
+
+def history(
+    family: Family, theta: np.ndarray, y: np.ndarray, weight: np.ndarray | None, metric: str
+) -> tuple[float, ...]:
+    """Score held-out rows under the mixture of a chain's members so far.
+
+    Parameters
+    ----------
+    family : Family
+        Distribution.
+    theta : ndarray of shape (n_samples, n_members, K)
+        Parameters that the members predict.
+    y : ndarray of shape (n_samples,)
+        Responses.
+    weight : ndarray of shape (n_samples,) or None
+        Weights.
+    metric : {"nll", "crps"}
+        Which score.
+
+    Returns
+    -------
+    tuple of float
+        Mean scores after each member, lower is better.
+    """
+    told = []
+    for count in range(1, theta.shape[1] + 1):
+        dist = Predictive(family, theta[:, :count])
+        score = dist.crps(y) if metric == "crps" else -dist.log_pdf(y)
+        told.append(float(np.average(np.minimum(score, 1e100), weights=weight)))
+    return tuple(told)
 
 
 def _least_leaf(estimator: Any, n: int) -> int:
@@ -259,7 +309,13 @@ def _least_leaf(estimator: Any, n: int) -> int:
 
 
 def _prior(
-    estimator: Any, loss: FamilyLikelihood, X: Any, y: np.ndarray, weight: np.ndarray | None, schedule: Any
+    estimator: Any,
+    loss: FamilyLikelihood,
+    X: Any,
+    y: np.ndarray,
+    points: np.ndarray,
+    weight: np.ndarray | None,
+    schedule: Any,
 ) -> Any:
     prior, categorical = estimator.prior, estimator.categorical_features_
     numbers = [i for i in range(X.shape[1]) if i not in categorical]
@@ -278,7 +334,7 @@ def _prior(
     units = loss.prior_units(y, weight)
     # Noise, not the spread of all responses.
     noise = import_module(f"boostplugins.{estimator.booster}.noise_variance")
-    units[list(loss.family.locations)] = np.sqrt(noise.of_rows(X, y, weight, categorical))
+    units[list(loss.family.locations)] = np.sqrt(noise.of_rows(X, points, weight, categorical))
     fitted = prior.fit(X, columns=numbers) if categorical else prior.fit(X)
     return fitted.in_units(units)
 

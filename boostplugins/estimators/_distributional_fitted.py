@@ -55,6 +55,9 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         else:
             raw = model.raw(X, effective_n_jobs(self.n_jobs))
         moved = units.offset(family, offset)
+        if raw.ndim == 3:  # the range of a chain is that of its trees
+            raw = np.clip(raw, low, high)
+            low, high = -np.inf, np.inf
         if moved is not None:
             raw[..., 0] += moved.reshape(-1, *[1] * (raw.ndim - 2))
         return units.outward(family, family.theta(np.clip(raw, low, high)))

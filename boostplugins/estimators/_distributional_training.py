@@ -94,7 +94,7 @@ class TrainedDistributional(FittedDistributional):
         self, family: Family, units: Units, rows: Rows, held: Rows | None, settings: dict[str, Any]
     ) -> tuple[RawRange, Any]:
         if self._sampling:
-            return self._sample(family, units, rows, settings["seed"])
+            return self._sample(family, units, rows, held, settings["seed"])
         return self._boost(family, units, rows, held, settings)
 
     def _boost(
@@ -114,16 +114,21 @@ class TrainedDistributional(FittedDistributional):
         )
         return scores, model
 
-    def _sample(self, family: Family, units: Units, rows: Rows, seed: int) -> tuple[RawRange, Any]:
+    def _sample(
+        self, family: Family, units: Units, rows: Rows, held: Rows | None, seed: int
+    ) -> tuple[RawRange, Any]:
         """Train a chain; where nothing can be learnt, as without one, there is the best constant."""
         X, y, weight, _ = rows
-        inward = units.inward(y)
-        if nothing_to_split(X) or (y == y[0]).all():
-            start = family.init(inward, weight)
+        inward, offset = units.inward(y), units.offset(family, rows[3])
+        if nothing_to_split(X) or ((y == y[0]).all() and offset is None):
+            start = family.init(inward, weight, offset)
             return (start, *limits(family, start)), None
-        loss, chain = chains.train(self, family, X, inward, weight, seed)
-        low, high = np.array(loss.limits).T
-        return (loss.start(inward, weight), low, high), chain
+        start, limit, chain = chains.train(self, family, X, inward, weight, offset, seed)
+        scores = (start, *np.array(limit).T)
+        if held is not None:
+            theta = self._theta(family, Units(), scores, chain, held[0], units.offset(family, held[3]))
+            chain.history = chains.history(family, theta, units.inward(held[1]), held[2], self.metric)
+        return scores, chain
 
     def _plan(
         self, rows: Rows, held: Rows | None, holding: HoldingOut, seed: int
@@ -153,7 +158,11 @@ class TrainedDistributional(FittedDistributional):
         ]
         self.calibration_ = self._calibrate(holding, trained, [out for _, out in plan])
         again = self.refit and holding.calibration != "conformal" and plan[0][0] is not rows
-        histories = [model.history for _, model in trained if model is not None]
+        histories = [
+            model.history if out is not None else []
+            for (_, model), (_, out) in zip(trained, plan)
+            if model is not None
+        ]
         if again and holding.n_folds is None and trained[0][1] is not None:
             rounds = max(trained[0][1].rounds, 1)
             trained = [
@@ -161,7 +170,11 @@ class TrainedDistributional(FittedDistributional):
             ]
         self.models_ = [model for _, model in trained if model is not None]
         self._limits = [scores for scores, _ in trained]
-        self.history_ = [[units.score(family, self.metric, value) for value in told] for told in histories]
+        shares = [_observed(family, out) for _, out in plan]
+        self.history_ = [
+            [units.score(family, self.metric, value, share) for value in told]
+            for told, share in zip(histories, shares)
+        ]
         self.n_rounds_ = [model.rounds for model in self.models_]
         factor, shift = units.raw_map(family)
         self.start_ = factor * self._limits[0][0] + shift
@@ -213,3 +226,10 @@ class TrainedDistributional(FittedDistributional):
             shares.append(np.minimum(means.var(axis=1) / data, 0.5 * factor**2))
         square = factor**2 - 2.0 * float(np.mean(np.concatenate(shares)))
         return float(np.sqrt(max(square, 0.25 * factor**2)))
+
+
+def _observed(family: Family, held: Rows | None) -> float:
+    """Weighted share of held-out rows that have a density; censored ones have a probability."""
+    if held is None:
+        return 1.0
+    return float(np.average(family.observed(held[1]), weights=held[2]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,14 @@ from boostplugins._validation import check_target, check_weight
 Rows = tuple[Any, np.ndarray, "np.ndarray | None", "np.ndarray | None"]
 
 
-def check_rows(X: Any, y: ArrayLike, weight: ArrayLike | None, offset: ArrayLike | None, name: str) -> Rows:
+def check_rows(
+    X: Any,
+    y: ArrayLike,
+    weight: ArrayLike | None,
+    offset: ArrayLike | None,
+    name: str,
+    read: Callable[[ArrayLike, str], np.ndarray] = check_target,
+) -> Rows:
     """Check responses, weights and offset of rows.
 
     Parameters
@@ -25,6 +33,8 @@ def check_rows(X: Any, y: ArrayLike, weight: ArrayLike | None, offset: ArrayLike
         Responses, and weights and offset or None.
     name : str
         Name of the responses, for messages.
+    read : callable, optional
+        Checks the responses, as ``read(y, name)``.
 
     Returns
     -------
@@ -40,7 +50,7 @@ def check_rows(X: Any, y: ArrayLike, weight: ArrayLike | None, offset: ArrayLike
             DataConversionWarning,
             stacklevel=4,
         )
-    values = check_target(y, name)
+    values = read(y, name)
     if len(values) != len(X):
         raise ValueError(f"X and {name} must have as many rows, got {len(X)} and {len(values)}")
     if offset is not None:

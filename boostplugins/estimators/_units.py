@@ -49,6 +49,7 @@ class Units:
         """
         if family.discrete or family.equivariance is None:
             return cls()
+        y = family.points(y)
         middle = float(np.median(y))  # sums of y - middle keep the digits of a large common part
         mean = middle + float(np.average(y - middle, weights=weight))
         if family.equivariance == "scale":
@@ -73,7 +74,12 @@ class Units:
         ndarray of shape (n_samples,)
             Standardised ones.
         """
-        return (y - self.shift) / self.scale
+        if y.dtype.names is None:
+            return (y - self.shift) / self.scale
+        moved = np.empty_like(y)  # pairs of limits
+        for name in y.dtype.names:
+            moved[name] = (y[name] - self.shift) / self.scale
+        return moved
 
     def offset(self, family: Family, offset: np.ndarray | None) -> np.ndarray | None:
         """Put an offset of the first raw score into units.
@@ -141,7 +147,7 @@ class Units:
                 shift[k] = moved[0, k] - theta[0, k]
         return factor, shift
 
-    def score(self, family: Family, metric: str, value: float) -> float:
+    def score(self, family: Family, metric: str, value: float, observed: float = 1.0) -> float:
         """Put a mean score back into units of the response.
 
         Parameters
@@ -152,6 +158,8 @@ class Units:
             Which score.
         value : float
             Of standardised responses.
+        observed : float, default=1.0
+            Share of the rows that have a density; the others, censored ones, have a probability.
 
         Returns
         -------
@@ -160,7 +168,7 @@ class Units:
         """
         if metric == "crps":
             return value * self.scale
-        return value if family.discrete else value + float(np.log(self.scale))
+        return value if family.discrete else value + observed * float(np.log(self.scale))
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the units.

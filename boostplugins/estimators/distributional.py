@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from boostplugins.estimators._labels import seed_of
 from boostplugins.estimators._rows import Rows, check_rows, held_out, pick
 from boostplugins.estimators._units import Units
 from boostplugins.families import Family, get_family
-from boostplugins.families._steps import METRICS, step_exponent
+from boostplugins.families._steps import check_metric, step_exponent
 from boostplugins.masks import RowMask
 from boostplugins.priors import RandomPrior
 from boostplugins.schedules import GradientSchedule
@@ -116,7 +116,8 @@ class DistributionalRegressor(TrainedDistributional):
     n_rounds_ : list of int
         Rounds kept by each model.
     history_ : list of list of float
-        Held-out score after each round, in units of the response; one list a model.
+        Held-out score after each round, of a chain after each member, in units of the response; one
+        list a model.
     calibration_ : Recalibrator or None
         Correction learnt from held-out rows.
     selection_ : dict of str to float
@@ -214,7 +215,8 @@ class DistributionalRegressor(TrainedDistributional):
         X : array-like of shape (n_samples, n_features)
             Features; NaN stands for missing numbers.
         y : array-like of shape (n_samples,)
-            Responses within the family's support.
+            Responses within the family's support; for `IntervalCensored` lower and upper limit of each
+            row, as two columns.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, used in the start value, the gradient, the held-out score and the calibration;
             rows of weight 0 are left out.
@@ -222,7 +224,8 @@ class DistributionalRegressor(TrainedDistributional):
             Known part of the first parameter's raw score, such as the log exposure of counts.
         eval_set : tuple, or list with one, optional
             Held-out ``(X, y)``, ``(X, y, sample_weight)`` or ``(X, y, sample_weight, offset)``; it
-            is used instead of `validation_fraction`.
+            is used instead of `validation_fraction`. A chain, which is read at its cycles' ends, is never
+            stopped by it: its history is the held-out score of the mixture of the members so far.
 
         Returns
         -------
@@ -230,15 +233,10 @@ class DistributionalRegressor(TrainedDistributional):
             This estimator.
         """
         self._check_settings(eval_set is not None)
-        if self._sampling and (offset is not None or eval_set is not None):
-            raise ValueError(
-                "offset and eval_set must be None with schedule, mask or temperature: a chain knows neither; "
-                "give exposure as a feature, or train without a chain"
-            )
         if not isinstance(self.family, str) or self.family != "auto":
-            get_family(self.family)
+            self._check_pairs(get_family(self.family))
         frame, self.categorical_features_ = fit_frame(self, X, self.cat_features)
-        rows = check_rows(frame, y, sample_weight, offset, "y")
+        rows = check_rows(frame, y, sample_weight, offset, "y", self._read)
         held = self._held(eval_set)
         if rows[2] is not None and (rows[2] == 0).any():
             rows = pick(rows, np.flatnonzero(rows[2] > 0))
@@ -264,13 +262,31 @@ class DistributionalRegressor(TrainedDistributional):
             check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         if self.l2 is not None:
             check_real("l2", self.l2, 0.0)
-        check_option("metric", self.metric, tuple(METRICS))
+        check_metric(self.metric)
         _holding_out.check(self, has_eval_set)
         self._sampling = chains.check(self)
+
+    def _check_pairs(self, family: Family) -> None:
+        """Refuse what censored responses have not."""
+        if not family.pairs:
+            return
+        check_metric(self.metric, family)
+        scaled = self.calibration in (None, "auto") or (self.calibration == "scale" and family.locations)
+        if not scaled:
+            raise ValueError(
+                f"calibration must be None, or 'scale' for a family with a location, for {family!r}, whose "
+                f"responses may be censored; got {self.calibration!r}"
+            )
 
     def _held(self, eval_set: tuple[Any, ...] | list[tuple[Any, ...]] | None) -> Rows | None:
         if eval_set is None:
             return None
         X, y, weight, offset = held_out(eval_set, 4)
         frame = predict_frame(self, X, self.categorical_features_)
-        return check_rows(frame, y, weight, offset, "y of eval_set")
+        return check_rows(frame, y, weight, offset, "y of eval_set", self._read)
+
+    @property
+    def _read(self) -> Callable[[ArrayLike, str], np.ndarray]:
+        """How responses are checked."""
+        auto = isinstance(self.family, str) and self.family == "auto"
+        return get_family("normal" if auto else self.family).responses

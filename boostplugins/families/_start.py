@@ -48,9 +48,12 @@ def best_constant(
         return float(weight @ family.log_pdf(y, family.theta(shift + at)))
 
     best = value(raw)
+    share = family.seen(y, raw)
     for _ in range(_MAX_STEPS):
         score, fisher = family.score_and_fisher(y, shift + raw)
         slope, curvature = weight @ score, weight @ fisher
+        if share is not None:  # a step too long is halved below
+            curvature = curvature * share
         step = slope / curvature
         if slope @ step < _TOLERANCE:
             break

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from boostplugins._jit import njit
-from boostplugins._validation import check_real
+from boostplugins._validation import check_option, check_real
 from boostplugins.families.base import Family
 from boostplugins.links import Identity
 
@@ -98,7 +98,7 @@ class Steps:
         exponent: float,
     ) -> None:
         self.family = family
-        self.y = np.ascontiguousarray(y, dtype=np.float64)
+        self.y = y if family.pairs else np.ascontiguousarray(y, dtype=np.float64)
         self.weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
         self.offset = offset
         self.start = family.init(self.y, weight, offset)
@@ -110,6 +110,8 @@ class Steps:
         at_start = family.score_and_fisher(self.y[:1], self.start[None, :])[1][0]
         for k in family.locations:
             self.unit[k] = at_start[k] ** -exponent
+        # What censored rows lack: all rows alike, so that rows that were lucky do not count for less.
+        self.share = family.seen(self.y, self.start)
         self.unit_free = np.array([not isinstance(link, Identity) for link in family.links])
 
     def terms(self, raw: np.ndarray, sign: float, out: tuple[np.ndarray, np.ndarray]) -> None:
@@ -189,6 +191,8 @@ class Steps:
         """
         clipped = np.clip(raw, self.low, self.high)
         score, fisher = self.family.score_and_fisher(self.y[rows], clipped)
+        if self.share is not None:
+            fisher = fisher * self.share
         settings = (self.exponent, sign, MAX_SCORE, MAX_STEP)
         limits = (self.low, self.high, self.unit_free, self.unit)
         _finish(score, fisher, raw, self.weight[rows], limits, settings, *out)
@@ -276,6 +280,32 @@ def crps_score(family: Family, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
         Scores, lower is better.
     """
     return family.crps(y, theta)
+
+
+def check_metric(metric: str, family: Family | None = None) -> str:
+    """Check the name of a score.
+
+    Parameters
+    ----------
+    metric : {"nll", "crps"}
+        Name.
+    family : Family, optional
+        Distribution that it is to score.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Raises
+    ------
+    ValueError
+        For other names, and for the CRPS of responses that may be censored.
+    """
+    check_option("metric", metric, tuple(METRICS))
+    if family is not None and family.pairs and metric == "crps":
+        raise ValueError("metric must be 'nll' for censored responses, got 'crps', which they have not")
+    return metric
 
 
 METRICS: dict[str, Metric] = {"nll": negative_log_score, "crps": crps_score}

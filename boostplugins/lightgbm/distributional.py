@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from boostplugins._validation import check_option
 from boostplugins.families import Family, get_family
-from boostplugins.families._steps import METRICS, Steps, step_exponent
+from boostplugins.families._steps import METRICS, Steps, check_metric, step_exponent
 from boostplugins.predictive import Predictive
 
 # A leaf's curvature is a sum of Fisher information; one unit more is the prior of one typical row.
@@ -17,6 +16,8 @@ _LAMBDA = 1.0
 # LightGBM's own floor of a leaf's curvature, 1e-3, would block splits where the information is
 # small; at 0 rounding lets it cut off leaves without a row, which it then dies of.
 _LEAST_CURVATURE = 1e-9
+# Row numbers travel as float32 labels, exact up to here.
+_MOST_ROWS = 2**24
 
 
 class Distributional:
@@ -62,12 +63,13 @@ class Distributional:
     ) -> None:
         self.family = get_family(family)
         self.step = step
-        self.metric_name = check_option("metric", metric, tuple(METRICS))
+        self.metric_name = check_metric(metric, self.family)
         step_exponent(step)
         if self.family.n_params == 0:
             raise ValueError(
                 f"family {self.family.name} must know its number of classes here; pass n_classes"
             )
+        self._told = np.empty(0)  # responses that labels name, see `labels`
         self._runs: list[tuple[Any, Steps, Any]] = []
         self._pending: list[tuple[Any, int, float]] = []
         self._rate = 0.1
@@ -77,7 +79,7 @@ class Distributional:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_runs": [], "_pending": []}
+        return {**self.__dict__, "_runs": [], "_pending": [], "_told": np.empty(0)}
 
     def __repr__(self) -> str:
         return f"Distributional({self.family!r}, step={self.step!r}, metric={self.metric_name!r})"
@@ -98,6 +100,54 @@ class Distributional:
             "min_sum_hessian_in_leaf": _LEAST_CURVATURE,
             "lambda_l2": _LAMBDA,
         }
+
+    def labels(self, y: ArrayLike) -> np.ndarray:
+        """Give labels to responses that are pairs of limits, which a LightGBM label cannot hold.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples, 2)
+            Responses of one data set, training or validation; this object remembers them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), dtype float32
+            Their numbers, for ``lightgbm.Dataset(X, loss.labels(y))``; plain responses stay as they are.
+
+        Raises
+        ------
+        ValueError
+            For responses outside the family's support, and for more than 2**24 of them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from boostplugins.families import IntervalCensored
+        >>> from boostplugins.lightgbm import Distributional
+        >>> loss = Distributional(IntervalCensored())
+        >>> loss.labels([[1.0, 1.0], [2.0, np.inf]])
+        array([0., 1.], dtype=float32)
+        """
+        rows = self.family.responses(y)
+        self.family.check_support(rows)
+        if not self.family.pairs:
+            return rows
+        first = len(self._told)
+        if first + len(rows) > _MOST_ROWS:
+            raise ValueError(f"y must have at most {_MOST_ROWS} rows in all, got {first + len(rows)}")
+        self._told = np.concatenate([self._told, rows]) if first else rows
+        return np.arange(first, len(self._told), dtype=np.float32)
+
+    def _responses(self, source: Any) -> np.ndarray:
+        """Responses of a data set by its labels."""
+        values = np.asarray(source, dtype=np.float64)
+        if not self.family.pairs:
+            return values
+        if not (values == np.clip(np.floor(values), 0, len(self._told) - 1)).all():
+            raise ValueError(
+                f"labels for {self.family!r} must be those of loss.labels(y), which it remembers"
+            )
+        return self._told[values.astype(np.intp)]
 
     def callback(self) -> _BakeStart:
         """Make the callback that adds the start value to the model.
@@ -153,7 +203,7 @@ class Distributional:
             Name, weighted mean score with all constants, and False: lower is better.
         """
         source, preds, weight = _unpack(first, second, weight)
-        y = np.asarray(source, dtype=np.float64)
+        y = self._responses(source)
         raw = self._shaped(preds, len(y))
         steps = self._find(source) or self._training_of(getattr(second, "used_indices", None))
         if steps is not None:
@@ -215,7 +265,7 @@ class Distributional:
 
     def _begin(self, source: Any, raw: np.ndarray, weight: ArrayLike | None, rows: Any) -> Steps:
         """Start a fit: what the booster predicts before its first tree are initial scores."""
-        y = np.asarray(source, dtype=np.float64)
+        y = self._responses(source)
         self.family.check_support(y, "label")
         steps = Steps(
             self.family,

@@ -88,13 +88,14 @@ class FamilyLikelihood(Loss):
         return self.family.classification
 
     def value(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
-        return -self.family.log_pdf(y, self.theta(raw))
+        y, raw = self.rows(y, raw)
+        return -self.family.log_pdf(y, self.family.theta(raw))
 
     def gradient(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
-        return -self.family.score_and_fisher(y, self.limited(raw))[0]
+        return -self.family.score_and_fisher(*self.rows(y, raw))[0]
 
     def hessian(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
-        return self.family.score_and_fisher(y, self.limited(raw))[1]
+        return self.family.score_and_fisher(*self.rows(y, raw))[1]
 
     def direction(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         return self.direction_and_noise(y, raw)[0]
@@ -105,11 +106,28 @@ class FamilyLikelihood(Loss):
         return 1.0 / np.sqrt(np.maximum(fisher, self._least))
 
     def direction_and_noise(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        score, fisher = self.family.score_and_fisher(np.asarray(y, np.float64), self.limited(raw))
+        score, fisher = self.family.score_and_fisher(*self.rows(y, raw))
         np.maximum(fisher, self._least, out=fisher)
         free = np.array([not isinstance(link, Identity) for link in self.family.links])
         cut_steps(score, fisher, free, MAX_SCORE, MAX_STEP)
         return score, 1.0 / np.sqrt(fisher)
+
+    def rows(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Responses and raw scores of rows as the family takes them.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            What the booster holds as labels.
+        raw : ndarray of shape (n_samples, n_outputs)
+            Raw scores.
+
+        Returns
+        -------
+        tuple of ndarray
+            Responses and limited raw scores.
+        """
+        return np.asarray(y, dtype=np.float64), self.limited(raw)
 
     def limited(self, raw: np.ndarray) -> np.ndarray:
         """Raw scores within their limits.
@@ -149,7 +167,7 @@ class FamilyLikelihood(Loss):
         if self.limits is not None:
             return self if family == self.family else replace(self, family=family)
         limits = []
-        best = family.init(np.asarray(y, dtype=np.float64), weight)
+        best = self.start(y, weight)
         noise = replace(self, family=family).noise_scale(best[None, :])[0]
         for k, (link, start) in enumerate(zip(family.links, best)):
             below, above = (_BELOW, _ABOVE) if k in family.scales and family.locations else (_ELSEWHERE,) * 2
@@ -161,7 +179,7 @@ class FamilyLikelihood(Loss):
         return replace(self, family=family, limits=tuple(limits))
 
     def start(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
-        return self.family.init(np.asarray(y, dtype=np.float64), weight)
+        return self.family.ready(y).init(np.asarray(y, dtype=np.float64), weight)
 
     def prior_units(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         """Units of the prior functions: the noise of a location; 0, for none, on other scales.

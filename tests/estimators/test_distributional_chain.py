@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from boostplugins import BernoulliMask, Constant, CosineCycle, DistributionalRegressor, RandomPrior
+from boostplugins import BernoulliMask, CosineCycle, DistributionalRegressor, RandomPrior
+from boostplugins.estimators import _distributional_chain as chains
+from boostplugins.families import get_family
 from tests.estimators.distributional_data import both, quick, response, spread_data
 from tests.families.cases import FAMILIES as EVERY
 from tests.families.cases import draws, raws
@@ -152,10 +154,85 @@ def test_settings_that_do_not_go_together_are_refused(settings, match):
         quick(**settings).fit(X, np.exp(y))
 
 
-def test_offsets_are_refused_by_a_chain():
-    X = spread_data(50)[0]
-    with pytest.raises(ValueError, match="offset and eval_set must be None with schedule"):
-        quick("poisson", schedule=Constant()).fit(X, np.ones(50), offset=np.zeros(50))
+@both
+def test_a_chain_knows_offsets(booster):
+    """Counts over exposures: rates do not depend on them, predictions follow them."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 2))
+    exposure = rng.uniform(-2.0, 3.0, 300)
+    y = rng.poisson(np.exp(0.5 + 0.8 * X[:, 0] + exposure)).astype(float)
+    model = chain("poisson", booster=booster).fit(X, y, offset=exposure)
+    rate = model.predict(X)
+    assert np.corrcoef(np.log(rate), X[:, 0])[0, 1] > 0.8
+    assert abs(np.corrcoef(np.log(rate), exposure)[0, 1]) < 0.4
+    np.testing.assert_allclose(model.predict(X, offset=np.full(300, 5.0)), rate * np.exp(5.0), rtol=1e-9)
+    start = np.log(y.sum() / np.exp(exposure).sum())
+    assert model.start_[0] == pytest.approx(start, abs=1e-6)
+    blind = chain("poisson", booster=booster).fit(X, y)
+    seen = model.predict_dist(X, offset=exposure).log_pdf(y).mean()
+    assert seen > blind.predict_dist(X).log_pdf(y).mean() + 0.3
+
+
+@both
+def test_an_offset_of_a_location_is_taken_off_the_response(booster):
+    """In units of one the chain on y - o is the chain on y with offset o, up to float32 labels."""
+    X, y = spread_data(120)
+    rng = np.random.default_rng(1)
+    y = (y - y.mean()) / y.std()
+    offset = rng.normal(size=120)
+    inner = {"booster": booster, "prior": None}
+    moved, plain = (chain(**inner) for _ in range(2))
+    for model in (moved, plain):
+        model.categorical_features_ = []
+    family = get_family("normal")
+    held = (np.zeros(120), y + offset), (None, y)
+    found = [
+        chains.train(model, family, X, response, None, off, 0)
+        for model, off, response in ((moved, offset, held[0][1]), (plain, None, held[1][1]))
+    ]
+    np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-9)
+    np.testing.assert_allclose(found[0][2].raw(X, 1), found[1][2].raw(X, 1), atol=2e-3)
+
+
+@both
+def test_a_chain_tells_the_score_of_held_out_rows(booster):
+    """After its last member the history is the model's own score; nothing is stopped."""
+    X, y = spread_data(200)
+    weight = np.arange(50) % 3 + 1.0
+    held = (X[150:], y[150:], weight)
+    model = chain(booster=booster).fit(X[:150], y[:150], eval_set=held)
+    assert [len(told) for told in model.history_] == [5]
+    assert model.n_rounds_ == [50]
+    assert model.history_[0][-1] == pytest.approx(-model.log_score(*held), rel=1e-9)
+    assert model.calibration_ is None
+    plain = chain(booster=booster).fit(X[:150], y[:150])
+    np.testing.assert_array_equal(plain.predict(X), model.predict(X))
+    again = pickle.loads(pickle.dumps(model))
+    assert again.history_ == model.history_
+    offset = np.full(200, 3.0)
+    crps = chain(booster=booster, metric="crps").fit(
+        X[:150], y[:150] + 3.0, offset=offset[:150], eval_set=[(X[150:], y[150:] + 3.0, weight, offset[150:])]
+    )
+    score = crps.predict_dist(X[150:], offset=offset[150:]).crps(y[150:] + 3.0)
+    assert crps.history_[0][-1] == pytest.approx(np.average(score, weights=weight), rel=1e-6)
+
+
+@both
+def test_auto_and_calibration_go_with_a_chain_an_offset_and_held_out_rows(booster):
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-1, 1, (160, 2))
+    offset = 5.0 * rng.normal(size=160)
+    y = X[:, 0] + offset + rng.normal(size=160)
+    used, out = np.arange(120), np.arange(120, 160)
+    model = chain("auto", booster=booster, calibration="scale").fit(
+        X[used], y[used], offset=offset[used], eval_set=(X[out], y[out], None, offset[out])
+    )
+    assert model.selection_
+    assert model.calibration_ is not None
+    assert len(model.history_[0]) == 5
+    dist = model.predict_dist(X[out], offset=offset[out])
+    assert np.isfinite(dist.log_pdf(y[out])).all()
+    assert np.corrcoef(dist.mean(), y[out])[0, 1] > 0.9
 
 
 @both

@@ -12,6 +12,7 @@ SETTINGS = {
     "tweedie": [{"power": 1.5}, {"power": 1.2}],
     "censored": [{"low": -0.5, "high": 1.0}, {"base": Gamma(), "low": 0.4}],
     "truncated": [{"low": -0.5, "high": 2.0}, {"base": Gamma(), "low": 0.4}, {"low": 0.0}],
+    "interval_censored": [{}, {"base": Gamma()}],
     "zero_inflated": [{}, {"base": NegativeBinomial()}],
     "hurdle": [{}, {"base": Poisson()}],
 }
