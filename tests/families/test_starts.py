@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from boostplugins.families import get_family
 from tests.families.cases import FAMILIES, IDS, draws, raws
 
 # Families whose guess is an estimate by moments or quantiles of all responses, and how far below the
@@ -69,3 +70,11 @@ def test_guesses_take_an_offset_off(family):
         y, weight, offset, value = sample(family, 0.3 if crude else 0.7, seed)
         guess, best = family._guess(y, weight, offset), family.init(y, weight, offset)
         assert value(best) - value(guess) <= (0.1 if crude else 0.02)
+
+
+def test_counts_without_an_event_get_half_of_the_heaviest_row():
+    weight, offset = np.array([2.0, 1.0, 1.0, 0.0]), np.log([1.0, 3.0, 5.0, 7.0])
+    for exposed, total in ((None, 4.0), (offset, 2.0 + 3.0 + 5.0)):
+        start = get_family("poisson").init(np.zeros(4), weight, exposed)
+        guess = get_family("negative_binomial")._guess(np.zeros(4), weight, exposed)
+        np.testing.assert_allclose([start[0], guess[0]], np.log(1.0 / total))
