@@ -9,6 +9,11 @@ from boostplugins.hbart.chains import Problem, start_run
 from boostplugins.hbart.priors import Hyperparameters
 
 
+def plain(kernel):
+    """The Python function of a kernel, also where compilation is off and the kernel is that function."""
+    return getattr(kernel, "py_func", kernel)
+
+
 def make_problem(n=30, p=2, levels=0, missing=0.0, k=0, seed=0, lam=0.05, n_values=None, weights=False):
     """A problem with p ordered columns, one categorical if `levels`, and k variance covariates."""
     rng = np.random.default_rng(seed)

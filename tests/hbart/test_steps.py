@@ -13,7 +13,7 @@ from boostplugins.hbart.chains import advance, collect, start_run
 from boostplugins.hbart.latent import normal_above
 from boostplugins.hbart.priors import Hyperparameters, guess_sigma, sigma_scale
 from boostplugins.hbart.scores import leaf_score
-from tests.hbart.problems import make_problem
+from tests.hbart.problems import make_problem, plain
 
 
 def test_mean_leaf_score_is_the_dense_gaussian(rng):
@@ -24,7 +24,7 @@ def test_mean_leaf_score_is_the_dense_gaussian(rng):
         dense = np.diag(sigma2 / w) + prior.leaf_var
         exact = multivariate_normal(np.zeros(n), dense).logpdf(r)
         alone = norm(0, np.sqrt(sigma2 / w)).logpdf(r).sum()
-        score = leaf_score.py_func((w * r).sum(), w.sum(), n, prior, 1 / sigma2)
+        score = plain(leaf_score)((w * r).sum(), w.sum(), n, prior, 1 / sigma2)
         differences.append(exact - alone - score)
     np.testing.assert_allclose(differences, 0, atol=1e-10)
 
@@ -38,7 +38,7 @@ def test_variance_leaf_score_is_the_integral(rng):
         return np.exp(likelihood + invgamma(prior.shape, scale=prior.rate).logpdf(s2))
 
     exact = math.log(quad(integrand, 1e-3, 200, limit=400)[0])
-    score = leaf_score.py_func((e**2).sum(), 0.0, 6, prior, 1.0) - 3 * math.log(2 * math.pi)
+    score = plain(leaf_score)((e**2).sum(), 0.0, 6, prior, 1.0) - 3 * math.log(2 * math.pi)
     assert score == pytest.approx(exact, abs=1e-6)
 
 
@@ -145,7 +145,7 @@ def test_sigma_given_known_residuals():
 @pytest.mark.parametrize("bound", [-3.0, 0.0, 0.7, 6.0, 30.0])
 def test_truncated_normal(bound, rng):
     # Five KS tests at p < 1e-4.
-    draws = np.array([normal_above.py_func(rng, bound) for _ in range(3000)])
+    draws = np.array([plain(normal_above)(rng, bound) for _ in range(3000)])
     assert draws.min() > bound
     assert kstest(draws, truncnorm(bound, np.inf).cdf).pvalue > 1e-4
 
