@@ -15,7 +15,7 @@ for name, found in files.items():
 lines = [
     "# Coverage of lines and branches",
     "",
-    "Written by `.ci/coverage`, which fails below 95 %. Compiled kernels are counted in runs as plain Python.",
+    "Written by `.ci/coverage`, which fails below 95 %. Kernels are counted in runs as plain Python.",
     "",
     "| | lines | not run | branches | not taken | covered |",
     "|---|---:|---:|---:|---:|---:|",
