@@ -108,6 +108,8 @@ class Hurdle(WithZeros):
         # From the upper tail where hardly a count is above zero: the lower one rounds to 1 there.
         above, some = self.base.sf(np.maximum(y, 0.0), inner), self._some(inner)
         part = np.where(above < 0.5, 1.0 - above / some, (self.base.cdf(y, inner) - self._none(inner)) / some)
+        if self.base.discrete:
+            part = np.where(y < 1, 0.0, part)  # which rounding may miss
         return np.where(y < 0, 0.0, pi + (1.0 - pi) * np.clip(part, 0.0, 1.0))
 
     @quiet

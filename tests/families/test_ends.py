@@ -69,6 +69,17 @@ def test_counts_have_mass_on_whole_numbers_alone(family):
             assert (family.log_pdf(k + part, theta) == -np.inf).all()
 
 
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f.discrete], ids=repr)
+def test_quantile_at_a_step_is_the_least_count_that_reaches_it(family):
+    theta = family.theta(raws(family, 40, seed=17))
+    for k in range(7):
+        level = family.cdf(float(k), theta)
+        inside = level < 1 - 1e-9
+        assert (family.ppf(level, theta)[inside] == k).all()
+        above = np.minimum(level * (1 + 1e-14), 1.0)  # beyond the step, and beyond rounding
+        assert (family.ppf(above, theta)[inside] == k + 1).all()
+
+
 @each
 def test_families_are_frozen_and_hashable(family):
     assert hash(copy.deepcopy(family)) == hash(family)
