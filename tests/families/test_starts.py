@@ -16,12 +16,14 @@ NEAR = {
     "exponential": 1e-9,
     "gamma": 0.01,
     "gumbel": 0.01,
+    "hurdle": 0.06,
     "inverse_gaussian": 0.02,
     "logistic": 0.002,
     "negative_binomial": 0.002,
     "student_t": 0.02,
     "tweedie": 0.02,
     "weibull": 0.002,
+    "zero_inflated": 0.05,
 }
 ESTIMATES = [family for family in FAMILIES if family.name in NEAR]
 
@@ -64,8 +66,8 @@ def test_guesses_are_near_the_best_constant(family):
 
 @pytest.mark.parametrize("family", ESTIMATES, ids=repr)
 def test_guesses_take_an_offset_off(family):
-    """Moments of count and share families know its mean alone: theirs are cruder."""
-    crude = family.name in ("beta", "negative_binomial", "tweedie")
+    """Some guesses use the mean of the offset alone, others leave out the zeros: they are cruder."""
+    crude = family.name in ("beta", "hurdle", "negative_binomial", "tweedie", "zero_inflated")
     for seed in range(3):
         y, weight, offset, value = sample(family, 0.3 if crude else 0.7, seed)
         guess, best = family._guess(y, weight, offset), family.init(y, weight, offset)
@@ -78,3 +80,14 @@ def test_counts_without_an_event_get_half_of_the_heaviest_row():
         start = get_family("poisson").init(np.zeros(4), weight, exposed)
         guess = get_family("negative_binomial")._guess(np.zeros(4), weight, exposed)
         np.testing.assert_allclose([start[0], guess[0]], np.log(1.0 / total))
+
+
+def test_guess_of_zero_inflation_takes_off_the_zeros_of_the_base():
+    y = np.repeat([0.0, 1.0, 2.0, 4.0], [40, 20, 20, 20])
+    weight = np.where(np.arange(100) % 2, 1.0, 0.0)
+    for scale, offset in ((1.0, None), (3.0, np.full(100, np.log(3.0)))):
+        family = get_family("ZIP")
+        guess = family._guess(y, weight, offset)
+        none = np.exp(-7 / 3)  # of the mean of the positive ones
+        share = (0.4 - none) / (1 - none)
+        np.testing.assert_allclose(family.theta(guess), [7 / 3 / scale, share], rtol=1e-12)
