@@ -30,6 +30,7 @@ from boostplugins.hbart.resuming import pack_runs, unpack_runs
 _logger = logging.getLogger(__name__)
 _RHAT_LIMIT = 1.05
 _WATCHED_ROWS = 24  # training rows whose f takes part in the convergence check
+_LEAF_NU = 3.0  # degrees of freedom of the prior of a leaf variance that is drawn, as of sigma^2
 
 
 class MixingWarning(ConvergenceWarning):
@@ -43,7 +44,7 @@ class BayesianTrees(BaseEstimator):
     n_burn: int
     n_draws: int
     n_chains: int
-    k: float
+    k: float | str | None
     alpha: float
     beta: float
     min_samples_leaf: int
@@ -58,6 +59,7 @@ class BayesianTrees(BaseEstimator):
     n_features_in_: int
     posterior_: Posterior
     _saved_scalars: tuple[str, ...]
+    _half_range = 0.5  # of the scaled response
     _bins: Bins
     _columns: Columns
     _categorical: list[int]
@@ -72,9 +74,9 @@ class BayesianTrees(BaseEstimator):
         if self.max_bins is not None:
             check_integer("max_bins", self.max_bins, 2)
             check_real("max_bins", self.max_bins, 2, 65_534)
-        for name, low, high in (("alpha", 0, 1), ("k", 0, np.inf)):
-            check_real(name, getattr(self, name), low, high, closed="neither")
+        check_real("alpha", self.alpha, 0, 1, closed="neither")
         check_real("beta", self.beta, 0)
+        k = self._k()
         moves = self.moves
         if len(moves) not in (3, 4) or min(moves) < 0 or abs(sum(moves) - 1.0) > 1e-9 or min(moves[:2]) <= 0:
             raise ValueError(
@@ -85,12 +87,20 @@ class BayesianTrees(BaseEstimator):
             n_trees=int(self.n_trees),
             alpha=float(self.alpha),
             beta=float(self.beta),
-            k=float(self.k),
+            k=1.0 if k is None else k,  # of no effect where it is drawn
+            leaf_nu=_LEAF_NU if k is None else 0.0,
+            half_range=self._half_range,
             min_leaf=int(self.min_samples_leaf),
             p_grow=float(moves[0]),
             p_prune=float(moves[1]),
             p_swap=float(moves[3]) if len(moves) == 4 else 0.0,
         )
+
+    def _k(self) -> float | None:
+        """Check k; None where it is drawn."""
+        if isinstance(self.k, str) and self.k == "sample":
+            return None
+        return check_real("k", self.k, 0, closed="neither", remedy="or draw it: k='sample'")
 
     def _encode(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, np.ndarray, np.ndarray]:
         """Check the data; returns X as given but for rows of weight 0, its matrix, and the rows kept."""

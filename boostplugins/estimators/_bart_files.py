@@ -18,7 +18,7 @@ from boostplugins.hbart.posterior import ForestDraws, Posterior
 
 _MOST_LEAVES = 128  # of a tree: its nodes are numbered by one byte
 _FOREST = ("var", "cut", "miss", "right", "start", "structure", "values")
-_DRAWS = ("sigma2", "gamma")
+_DRAWS = ("sigma2", "gamma", "leaf_var")
 
 
 class SavedTrees(BayesianTrees):
@@ -98,11 +98,13 @@ class SavedTrees(BayesianTrees):
         mean, variance = (
             ForestDraws(*(arrays[f"{kind}_{name}"] for name in _FOREST)) for kind in ("mean", "variance")
         )
-        sigma2, gamma = (arrays[name] for name in _DRAWS)
+        sigma2, gamma = arrays["sigma2"], arrays["gamma"]
+        fixed = np.full(len(sigma2), np.nan)  # files of models with a fixed k once did without
+        leaf_var = arrays.get("leaf_var", fixed)
         names = tuple(head["names"])
         for forest in (mean, variance):
             _check_forest(forest, len(names), len(sigma2))
-        self.posterior_ = Posterior(mean, variance, sigma2, gamma, head["n_chains"])
+        self.posterior_ = Posterior(mean, variance, sigma2, gamma, leaf_var, head["n_chains"])
         self._columns = Columns(names, tuple(None if v is None else tuple(v) for v in head["levels"]))
         cuts = tuple(arrays[f"cuts{j}"] for j in range(len(names)))
         self._bins = Bins(cuts, arrays["n_levels"], arrays["n_rules"])

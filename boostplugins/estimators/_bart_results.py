@@ -51,6 +51,14 @@ class PosteriorResults(BayesianTrees):
             mean, spread = self.posterior_.moments(codes, z[rows], variance=variance)
             yield rows, mean, spread
 
+    def _k_draws(self) -> dict[str, np.ndarray]:
+        """Draws of k by chain, if it was drawn."""
+        if self._k() is not None:
+            return {}
+        posterior = self.posterior_
+        n_trees = posterior.mean.structure.shape[1]
+        return {"k": posterior.by_chain(self._half_range / np.sqrt(posterior.leaf_var * n_trees))}
+
     def inclusion_proportions(self) -> np.ndarray:
         """Share of the mean trees' rules on each column, averaged over draws.
 
@@ -280,13 +288,14 @@ class RegressionResults(ProbabilisticRegressorMixin, PosteriorResults):
         -------
         dict of ndarray of shape (n_chains, n_draws, ...)
             ``sigma``: standard deviation of the noise (at the mean of the variance covariates);
-            ``gamma``: effects on the log variance of one unit of each covariate, if any; with X,
-            ``f`` and ``noise`` at its rows. ArviZ reads such a dictionary as it is.
+            ``gamma``: effects on the log variance of one unit of each covariate, if any; ``k``, if it
+            is drawn; with X, ``f`` and ``noise`` at its rows. ArviZ reads such a dictionary as it is.
         """
         posterior = self.posterior_
         draws = {"sigma": posterior.by_chain(self._scale * np.sqrt(posterior.sigma2))}
         if self._variance_design is not None and posterior.gamma.shape[1]:
             draws["gamma"] = posterior.by_chain(posterior.gamma / self._variance_design.scale)
+        draws |= self._k_draws()
         if X is not None:
             parts = list(self._blocks(X))
             f = self._centre + self._scale * np.concatenate([mean for _, mean, _ in parts], axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,6 +67,7 @@ class TreeRegressor(RegressionResults, SavedTrees):
             sigma_scale(guess, hyper.nu, hyper.q),
             guess**2,
             0.0,
+            _spread(target, self._weight),
         )
         self._sample(problem, hyper, matrix)
         return self
@@ -75,6 +77,12 @@ class TreeRegressor(RegressionResults, SavedTrees):
             "nu": check_real("nu", self.nu, 0, closed="neither"),
             "q": check_real("q", self.q, 0, 1, closed="neither"),
         }
+
+
+def _spread(target: np.ndarray, weight: np.ndarray) -> float:
+    """Upper guess of the standard deviation of f: the response's, which it cannot exceed by much."""
+    centred = target - np.average(target, weights=weight)
+    return math.sqrt(np.average(centred**2, weights=weight)) or 0.5
 
 
 class BARTRegressor(TreeRegressor):
@@ -90,8 +98,10 @@ class BARTRegressor(TreeRegressor):
         Draws kept of each chain.
     n_chains : int, default=2
         Independent chains; they mix slowly in every BART, so several show what one would hide.
-    k : float, default=2.0
-        Prior standard deviation of f is range(y) / (2 k); larger shrinks more.
+    k : float or "sample", default=2.0
+        Prior standard deviation of f is range(y) / (2 k); larger shrinks more. "sample" draws it: f's
+        prior variance is scaled inverse chi-square of 3 degrees of freedom, below var(y) with
+        probability 0.9.
     alpha, beta : float, default=0.95 and 2.0
         A node of depth d splits with prior probability alpha (1 + d)**-beta.
     nu, q : float, default=3.0 and 0.9
@@ -167,7 +177,7 @@ class BARTRegressor(TreeRegressor):
         n_draws: int = 500,
         n_chains: int = 2,
         *,
-        k: float = 2.0,
+        k: float | str = 2.0,
         alpha: float = 0.95,
         beta: float = 2.0,
         nu: float = 3.0,

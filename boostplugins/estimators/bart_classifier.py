@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +33,10 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         Draws kept of each chain.
     n_chains : int, default=2
         Independent chains.
-    k : float, default=2.0
-        Prior standard deviation of the trees' sum is 3 / k; larger shrinks more.
+    k : float or "sample", default=2.0
+        Prior standard deviation of the trees' sum is 3 / k; larger shrinks more. "sample" draws it: the
+        sum's prior variance is scaled inverse chi-square of 3 degrees of freedom, and k above 2 with
+        probability 0.9.
     alpha, beta : float, default=0.95 and 2.0
         A node of depth d splits with prior probability alpha (1 + d)**-beta.
     min_samples_leaf : int, default=5
@@ -94,6 +95,7 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
     array([False,  True])
     """
 
+    _half_range = 3.0
     _saved_scalars = ("_offset", "rhat_", "rhat_of_", "acceptance_", "interrupted_")
 
     def __init__(
@@ -103,7 +105,7 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         n_draws: int = 500,
         n_chains: int = 2,
         *,
-        k: float = 2.0,
+        k: float | str = 2.0,
         alpha: float = 0.95,
         beta: float = 2.0,
         min_samples_leaf: int = 5,
@@ -153,7 +155,7 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         ValueError
             For more than two classes: wrap the estimator in scikit-learn's OneVsRestClassifier.
         """
-        hyper = replace(self._check_params(), half_range=3.0)
+        hyper = self._check_params()
         X, matrix, _ = self._encode(X, y, None)
         labels = np.asarray(y)
         labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
@@ -182,6 +184,7 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
             1.0,
             1.0,
             self._offset,
+            0.5 * self._half_range,
         )
         self._sample(problem, hyper, matrix)
         return self
@@ -272,11 +275,12 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         Returns
         -------
         dict of ndarray of shape (n_chains, n_draws, ...)
-            ``n_rules``: rules in all trees; with X, ``p``: probability of the second class.
+            ``n_rules``: rules in all trees; ``k``, if it is drawn; with X, ``p``: probability of the
+            second class.
         """
         posterior = self.posterior_
         rules = (posterior.mean.n_leaves - 1)[posterior.mean.structure].sum(axis=1)
-        draws = {"n_rules": posterior.by_chain(rules)}
+        draws = {"n_rules": posterior.by_chain(rules), **self._k_draws()}
         if X is not None:
             f = np.concatenate([f for _, f, _ in self._blocks(X, variance=False)], axis=1)
             draws["p"] = posterior.by_chain(ndtr(self._offset + f))

@@ -12,6 +12,8 @@ from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators.bart import TreeRegressor
 from boostplugins.hbart.priors import Hyperparameters
 
+_PAPER_K = 2.0
+
 
 class HBARTRegressor(TreeRegressor):
     """Heteroskedastic BART: a sum of trees for the mean, a model of the features for the variance.
@@ -46,8 +48,10 @@ class HBARTRegressor(TreeRegressor):
     gamma_proposal : {"mode", "gamerman"}, default="mode"
         Proposal of gamma: multivariate t around the conditional mode, or the single scoring step of
         Gamerman (1997), which can fail to move at all; for comparison.
-    k : float, default=2.0
-        Prior standard deviation of f is range(y) / (2 k); larger shrinks more.
+    k : float, "sample" or None, default=None
+        Prior standard deviation of f is range(y) / (2 k); larger shrinks more. "sample" draws it: f's
+        prior variance is scaled inverse chi-square of 3 degrees of freedom, below var(y) with
+        probability 0.9. None draws it under a variance forest and is 2 otherwise.
     alpha, beta : float, default=0.95 and 2.0
         A node of depth d splits with prior probability alpha (1 + d)**-beta.
     nu, q : float, default=3.0 and 0.9
@@ -135,7 +139,7 @@ class HBARTRegressor(TreeRegressor):
         variance_spread: float = 1.5,
         gamma_prior_variance: float = 1000.0,
         gamma_proposal: str = "mode",
-        k: float = 2.0,
+        k: float | str | None = None,
         alpha: float = 0.95,
         beta: float = 2.0,
         nu: float = 3.0,
@@ -195,6 +199,11 @@ class HBARTRegressor(TreeRegressor):
         hyper, features = self._check_variance()
         self._fit(X, y, sample_weight, hyper, features)
         return self
+
+    def _k(self) -> float | None:
+        if self.k is None:
+            return None if self.variance == "forest" else _PAPER_K
+        return super()._k()
 
     def _check_variance(self) -> tuple[Hyperparameters, Any]:
         check_option("variance", self.variance, ("log-linear", "forest", "constant"))

@@ -38,6 +38,7 @@ class Problem(NamedTuple):
     lam: float
     sigma2: float  # start
     offset: float
+    spread: float = 0.5  # rough upper guess of the standard deviation of f, for drawn leaf variances
 
 
 @dataclass
@@ -99,7 +100,7 @@ def start_run(
     mean, variance = (
         Forest(new_trees(m, n, hyper.max_nodes, value), problem.rules, prior, rows, new_scratch())
         for m, value, prior in (
-            (hyper.n_trees, 0.0, hyper.mean_prior(informed)),
+            (hyper.n_trees, 0.0, hyper.mean_prior(informed, problem.spread)),
             (hyper.n_variance_trees, 1.0, hyper.variance_prior(informed)),
         )
     )
@@ -158,7 +159,7 @@ def advance(run_: Run, n_steps: int, keep: bool) -> None:
     chain = run_.chain
     while n_steps > 0:
         part = min(n_steps, _REFRESH_EVERY - int(chain.clock[0]) % _REFRESH_EVERY)
-        scalars = np.empty((part if keep else 0, 1 + len(chain.linear.gamma)))
+        scalars = np.empty((part if keep else 0, 2 + len(chain.linear.gamma)))
         changed = [flags.copy() for flags in run_.changed]
         current = [numbers.copy() for numbers in run_.current]
         # Should an interruption lose this part, the next one stores every structure afresh.

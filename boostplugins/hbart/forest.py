@@ -24,7 +24,9 @@ class ForestPrior(NamedTuple):
     grow: float  # chances of the moves where all are possible; CHANGE takes the rest
     prune: float
     swap: float
-    leaf_var: float  # mean forest: prior variance of a leaf value
+    leaf_var: np.ndarray  # float64 (1,), mean forest: prior variance of a leaf value
+    leaf_nu: float  # > 0: leaf_var is drawn too, a priori leaf_nu leaf_lam / chi^2 of leaf_nu degrees
+    leaf_lam: float
     shape: float  # variance forest: inverse-gamma prior of a leaf factor
     rate: float
     scale: bool  # whether leaf values multiply the variance instead of adding to the mean

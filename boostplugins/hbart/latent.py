@@ -1,4 +1,4 @@
-"""Draws that are no tree's: sigma^2, and the latent responses of a probit model."""
+"""Draws that are no tree's: sigma^2, the variance of the leaf values, a probit's latent responses."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ def draw_sigma2(rng, squares, count, nu, scale):  # type: ignore[no-untyped-def]
     Inverse gamma with shape (nu + n) / 2 and rate (nu lambda + sum of w e^2) / 2.
     """
     return 0.5 * (nu * scale + squares) / rng.standard_gamma(0.5 * (nu + count))
+
+
+@inner
+def draw_leaf_var(rng, forest):  # type: ignore[no-untyped-def]
+    """Draw the variance of a mean forest's leaf values from its scaled inverse chi-square conditional."""
+    trees, prior = forest.trees, forest.prior
+    number, squares = 0, 0.0
+    for t in range(len(trees.top)):
+        for node in range(trees.top[t]):
+            if trees.var[t, node] == -1:
+                number += 1
+                squares += trees.value[t, node] * trees.value[t, node]
+    prior.leaf_var[0] = draw_sigma2(rng, squares, number, prior.leaf_nu, prior.leaf_lam)
 
 
 @inner

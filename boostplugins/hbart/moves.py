@@ -34,7 +34,7 @@ def draw_value(rng, total, weight, count, prior, precision):  # type: ignore[no-
     if prior.scale:
         shape = prior.shape + 0.5 * count * prior.informed
         return (prior.rate + 0.5 * precision * total) / rng.standard_gamma(shape)
-    tight = 1.0 / prior.leaf_var + precision * weight
+    tight = 1.0 / prior.leaf_var[0] + precision * weight
     return precision * total / tight + rng.standard_normal() / math.sqrt(tight)
 
 

@@ -166,8 +166,8 @@ class Pieces:
     ----------
     mean, variance : list of ForestDraws
         Forests.
-    scalars : list of ndarray of shape (n, 1 + k)
-        sigma^2 and gamma.
+    scalars : list of ndarray of shape (n, 2 + k)
+        sigma^2, the variance of the mean trees' leaf values, and gamma.
     """
 
     mean: list[ForestDraws] = field(default_factory=list)
@@ -181,8 +181,8 @@ class Pieces:
         ----------
         mean, variance : ForestDraws
             Forests.
-        scalars : ndarray of shape (n, 1 + k)
-            sigma^2 and gamma.
+        scalars : ndarray of shape (n, 2 + k)
+            sigma^2, the variance of the mean trees' leaf values, and gamma.
         """
         self.mean.append(mean)
         self.variance.append(variance)
@@ -215,6 +215,8 @@ class Posterior:
         Variances at the centre of the variance covariates.
     gamma : ndarray of shape (n_draws, k)
         Coefficients of the standardised variance covariates.
+    leaf_var : ndarray of shape (n_draws,)
+        Prior variances of the mean trees' leaf values; all the same unless they are drawn.
     n_chains : int
         Chains.
     """
@@ -223,6 +225,7 @@ class Posterior:
     variance: ForestDraws
     sigma2: np.ndarray
     gamma: np.ndarray
+    leaf_var: np.ndarray
     n_chains: int
 
     @classmethod
@@ -243,7 +246,8 @@ class Posterior:
         mean = ForestDraws.join([_one_chain(chain.mean).head(n) for chain in chains])
         variance = ForestDraws.join([_one_chain(chain.variance).head(n) for chain in chains])
         scalars = np.concatenate([np.concatenate(chain.scalars)[:n] for chain in chains])
-        return cls(mean, variance, scalars[:, 0].copy(), scalars[:, 1:].copy(), len(chains))
+        sigma2, leaf_var, gamma = scalars[:, 0].copy(), scalars[:, 1].copy(), scalars[:, 2:].copy()
+        return cls(mean, variance, sigma2, gamma, leaf_var, len(chains))
 
     @property
     def n_draws(self) -> int:

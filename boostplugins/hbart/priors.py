@@ -16,6 +16,10 @@ _CALIBRATION_ROWS = 20_000
 # Least prior guess of sigma, relative to sd(y): below it, lambda would make the prior of a
 # noise-free response degenerate.
 _LEAST_SIGMA = 1e-4
+# Start of the standard deviation of the trees' sum where it is drawn, relative to its guess. Small: the
+# chain soon finds larger leaf values, but takes thousands of iterations to leave them, since trees whose
+# large values cancel each other hold one another in place.
+_FIRST_SPREAD = 0.01
 # Mean of the log of a chi-square variable with one degree of freedom.
 _MEAN_LOG_CHI2 = float(digamma(0.5) + math.log(2.0))
 
@@ -34,6 +38,8 @@ class Hyperparameters:
         A node of depth d splits with probability alpha (1 + d)**-beta.
     k : float
         Leaf values have prior standard deviation half_range / (k sqrt(n_trees)).
+    leaf_nu, leaf_q : float
+        Degrees of freedom and calibration quantile of the prior of their variance; 0 degrees fix it by k.
     half_range : float
         Half the scaled response's range: 0.5, or 3 for a probit.
     nu, q : float
@@ -59,6 +65,8 @@ class Hyperparameters:
     alpha: float = 0.95
     beta: float = 2.0
     k: float = 2.0
+    leaf_nu: float = 0.0
+    leaf_q: float = 0.9
     half_range: float = 0.5
     nu: float = 3.0
     q: float = 0.9
@@ -72,21 +80,28 @@ class Hyperparameters:
     variance_spread: float = 1.5
     gamerman: bool = False
 
-    def mean_prior(self, informed: bool = True) -> ForestPrior:
+    def mean_prior(self, informed: bool = True, spread: float = 0.5) -> ForestPrior:
         """Prior of the mean forest.
 
         Parameters
         ----------
         informed : bool, default=True
             False makes the rows count for nothing.
+        spread : float, default=0.5
+            Where the leaf values' variance is drawn: the standard deviation of the trees' sum lies below
+            this with probability `leaf_q`.
 
         Returns
         -------
         ForestPrior
             For the moves.
         """
-        leaf_sd = self.half_range / (self.k * math.sqrt(self.n_trees))
-        return self._forest_prior(leaf_sd**2, 1.0, False, informed)
+        if self.leaf_nu:
+            lam = sigma_scale(spread, self.leaf_nu, self.leaf_q) / self.n_trees
+            leaf = (_FIRST_SPREAD * spread) ** 2 / self.n_trees, self.leaf_nu, lam
+        else:
+            leaf = (self.half_range / (self.k * math.sqrt(self.n_trees))) ** 2, 0.0, 0.0
+        return self._forest_prior(leaf, 1.0, False, informed)
 
     def variance_prior(self, informed: bool = True) -> ForestPrior:
         """Prior of the variance forest: leaf factors are inverse gamma(a, a), a = trees / spread^2 + 1/2.
@@ -104,9 +119,11 @@ class Hyperparameters:
             For the moves.
         """
         shape = max(self.n_variance_trees, 1) / self.variance_spread**2 + 0.5
-        return self._forest_prior(1.0, shape, True, informed)
+        return self._forest_prior((1.0, 0.0, 0.0), shape, True, informed)
 
-    def _forest_prior(self, leaf_var: float, shape: float, scale: bool, informed: bool) -> ForestPrior:
+    def _forest_prior(
+        self, leaf: tuple[float, float, float], shape: float, scale: bool, informed: bool
+    ) -> ForestPrior:
         return ForestPrior(
             float(self.alpha),
             float(self.beta),
@@ -114,7 +131,9 @@ class Hyperparameters:
             float(self.p_grow),
             float(self.p_prune),
             float(self.p_swap),
-            float(leaf_var),
+            np.array([leaf[0]], dtype=np.float64),
+            float(leaf[1]),
+            float(leaf[2]),
             float(shape),
             float(shape),
             scale,

@@ -1,8 +1,9 @@
 """The Gibbs sampler: one compiled loop over iterations, and the compact record of its draws.
 
 An iteration updates every mean tree given the others, then sigma^2 (or the probit's latent
-responses), then the variance model: gamma by Metropolis, or the trees of a variance forest. A draw
-stores each tree's leaf values, and its structure only where that changed since the draw before.
+responses), then the variance of the mean trees' leaf values unless it is fixed, then the variance
+model: gamma by Metropolis, or the trees of a variance forest. A draw stores each tree's leaf values,
+and its structure only where that changed since the draw before.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from boostplugins.hbart.compiling import inner, kernel
 from boostplugins.hbart.forest import Forest, pay
-from boostplugins.hbart.latent import draw_latent, draw_sigma2
+from boostplugins.hbart.latent import draw_latent, draw_leaf_var, draw_sigma2
 from boostplugins.hbart.log_linear import LogLinear, gamma_step
 from boostplugins.hbart.moves import tree_step
 from boostplugins.hbart.passes import weighted_squares
@@ -175,7 +176,10 @@ def sum_of_leaves(trees: Trees, function: Callable[[np.ndarray], np.ndarray] = n
 
 @kernel
 def run(rng, chain, n_steps, keep, mean_record, variance_record, scalars):  # type: ignore[no-untyped-def]
-    """Advance a chain; with `keep`, store every draw: trees, and sigma^2 and gamma as rows of `scalars`."""
+    """Advance a chain; with `keep`, store every draw: trees, and as rows of `scalars` the rest.
+
+    That is sigma^2, the variance of the mean trees' leaf values, and gamma.
+    """
     rows = chain.mean.rows
     count = len(rows.residual) * chain.mean.prior.informed
     stack = np.empty((256, 2), dtype=np.int64)
@@ -194,6 +198,8 @@ def run(rng, chain, n_steps, keep, mean_record, variance_record, scalars):  # ty
                 else:
                     squares = weighted_squares(rows.residual, rows.weight, 4096)
                     chain.sigma2[0] = draw_sigma2(rng, squares, count, chain.nu, chain.lam)
+                if forest.prior.leaf_nu > 0.0:
+                    draw_leaf_var(rng, forest)
                 if len(chain.linear.gamma) > 0:
                     gamma_step(rng, chain.linear, rows.residual, rows.weight, 1.0 / chain.sigma2[0])
             if keep:
@@ -201,5 +207,6 @@ def run(rng, chain, n_steps, keep, mean_record, variance_record, scalars):  # ty
         chain.clock[0] += 1
         if keep:
             scalars[step, 0] = chain.sigma2[0]
+            scalars[step, 1] = chain.mean.prior.leaf_var[0]
             for j in range(len(chain.linear.gamma)):
-                scalars[step, 1 + j] = chain.linear.gamma[j]
+                scalars[step, 2 + j] = chain.linear.gamma[j]

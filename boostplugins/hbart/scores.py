@@ -26,8 +26,9 @@ def leaf_score(total, weight, count, prior, precision):  # type: ignore[no-untyp
             math.lgamma(prior.shape + half) - math.lgamma(prior.shape) + prior.shape * math.log(prior.rate)
         )
         return score - (prior.shape + half) * math.log(prior.rate + 0.5 * precision * total)
-    spread = 1.0 + prior.leaf_var * precision * weight
-    return 0.5 * (prior.leaf_var * (precision * total) ** 2 / spread - math.log(spread))
+    leaf_var = prior.leaf_var[0]
+    spread = 1.0 + leaf_var * precision * weight
+    return 0.5 * (leaf_var * (precision * total) ** 2 / spread - math.log(spread))
 
 
 @inner

@@ -18,6 +18,8 @@ KINDS = {
     "variance forest": ({}, {"n_variance_trees": 2, "variance_spread": 1.0}),
     "missing and levels": ({"missing": 0.2, "levels": 3}, {}),
     "weights": ({"weights": True}, {}),
+    "leaf variance": ({}, {"leaf_nu": 8.0}),
+    "leaf variance, variance forest": ({}, {"leaf_nu": 8.0, "n_variance_trees": 2, "variance_spread": 1.0}),
     "swap": ({"missing": 0.2, "levels": 3}, {"p_swap": 0.3, "beta": 0.5}),
 }
 SETTINGS = {"nu": 8.0, "min_leaf": 2, "half_range": 0.5, "k": 1.0}
@@ -39,6 +41,9 @@ def statistics(run):
     leaves = (chain.mean.trees.used + 1) / 2
     log_sigma = np.log(chain.sigma2[0])
     found = [f[0], f[0] ** 2, f.var(), spread[0], spread.var(), log_sigma, log_sigma**2, leaves.mean()]
+    if chain.mean.prior.leaf_nu:
+        log_leaf = np.log(chain.mean.prior.leaf_var[0])
+        found += [log_leaf, log_leaf**2]
     return [*found, *chain.linear.gamma, *chain.linear.gamma**2]
 
 
@@ -81,7 +86,7 @@ def test_geweke_joint(kind):
 
 
 def sbc_ranks(kind, m, n_repeats, n_draws, thin, seed):
-    """Ranks of the true f at two rows, sigma and (if any) gamma or the noise among posterior draws."""
+    """Ranks of the true f at two rows, sigma, the noise, and gamma or the leaf variance if drawn."""
     data, extra = KINDS[kind]
     problem = make_problem(n=24, seed=seed, **data)
     hyper = Hyperparameters(n_trees=m, **{**SETTINGS, **extra})
@@ -89,6 +94,8 @@ def sbc_ranks(kind, m, n_repeats, n_draws, thin, seed):
     found = []
     for repeat in range(n_repeats):
         truth = NaiveSampler(problem, hyper)
+        if truth.leaf_nu:
+            truth.leaf_var = truth.leaf_nu * truth.leaf_lam / rng.chisquare(truth.leaf_nu)
         truth.mean = [naive_tree(truth, rng, "mean") for _ in range(m)]
         truth.spread = [naive_tree(truth, rng, "variance") for _ in range(hyper.n_variance_trees)]
         for tree in (*truth.mean, *truth.spread):
@@ -96,7 +103,7 @@ def sbc_ranks(kind, m, n_repeats, n_draws, thin, seed):
                 if tree.prior.scale:
                     leaf.value = tree.prior.rate / rng.standard_gamma(tree.prior.shape)
                 else:
-                    leaf.value = rng.normal(0.0, np.sqrt(tree.prior.leaf_var))
+                    leaf.value = rng.normal(0.0, np.sqrt(truth.leaf_var))
         truth.sigma2 = hyper.nu * problem.lam / rng.chisquare(hyper.nu)
         truth.gamma = rng.normal(0.0, np.sqrt(hyper.gamma_var), problem.z.shape[1])
         f = sum(tree.at_rows() for tree in truth.mean)
@@ -110,8 +117,10 @@ def sbc_ranks(kind, m, n_repeats, n_draws, thin, seed):
             chain, rows = run.chain, run.chain.mean.rows
             now = chain.target - rows.residual
             relative = chain.sigma2[0] / rows.weight
-            draws.append([now[0], now[1], chain.sigma2[0], relative[0], *chain.linear.gamma])
-        true = [f[0], f[1], truth.sigma2, noise[0] ** 2, *truth.gamma]
+            drawn = [*chain.mean.prior.leaf_var] * (truth.leaf_nu > 0)
+            draws.append([now[0], now[1], chain.sigma2[0], relative[0], *chain.linear.gamma, *drawn])
+        drawn = [truth.leaf_var] * (truth.leaf_nu > 0)
+        true = [f[0], f[1], truth.sigma2, noise[0] ** 2, *truth.gamma, *drawn]
         found.append((np.array(draws) < np.array(true)).sum(axis=0))
     return np.array(found)
 
@@ -136,6 +145,7 @@ def uniformity(ranks, n_draws, cells=6):
         ("variance forest", 5),
         ("missing and levels", 5),
         ("swap", 5),
+        ("leaf variance, variance forest", 5),
     ],
 )
 def test_simulation_based_calibration(kind, m):

@@ -21,7 +21,7 @@ def test_mean_leaf_score_is_the_dense_gaussian(rng):
     sigma2, differences = 0.3, []
     for n in (1, 3, 7):
         r, w = rng.standard_normal(n), rng.random(n) + 0.1
-        dense = np.diag(sigma2 / w) + prior.leaf_var
+        dense = np.diag(sigma2 / w) + prior.leaf_var[0]
         exact = multivariate_normal(np.zeros(n), dense).logpdf(r)
         alone = norm(0, np.sqrt(sigma2 / w)).logpdf(r).sum()
         score = plain(leaf_score)((w * r).sum(), w.sum(), n, prior, 1 / sigma2)

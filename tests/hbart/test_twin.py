@@ -15,6 +15,11 @@ CASES = {
     "missing and levels": ({"missing": 0.2, "levels": 4, "n_values": 3}, {"n_trees": 3}),
     "log-linear": ({"k": 2}, {"n_trees": 3}),
     "variance forest": ({"weights": True}, {"n_trees": 2, "n_variance_trees": 2}),
+    "leaf variance": ({"k": 1}, {"n_trees": 3, "leaf_nu": 3.0}),
+    "leaf variance, variance forest": (
+        {"weights": True, "missing": 0.1},
+        {"n_trees": 2, "n_variance_trees": 2, "leaf_nu": 5.0, "beta": 0.5},
+    ),
     "deep": ({"n_values": 4}, {"n_trees": 2, "beta": 0.3, "half_range": 3.0}),
     "swap": ({"p": 3}, {"n_trees": 2, "beta": 0.3, "k": 8.0, "p_swap": 0.4}),
     "swap of levels": (
@@ -36,6 +41,7 @@ def test_chain_equals_naive_twin(name):
         twin.iterate(rng)
         chain = run.chain
         assert chain.sigma2[0] == pytest.approx(twin.sigma2, rel=1e-3)
+        assert chain.mean.prior.leaf_var[0] == pytest.approx(twin.leaf_var, rel=2e-3)
         np.testing.assert_allclose(chain.linear.gamma, twin.gamma, atol=2e-3)
         for forest, trees in ((chain.mean, twin.mean), (chain.variance, twin.spread)):
             for t, tree in enumerate(trees):

@@ -230,7 +230,9 @@ class NaiveSampler:
         self.n_cuts, self.n_levels = problem.rules.n_cuts, problem.rules.n_levels
         self.problem, self.hyper = problem, hyper
         self.y, self.sigma2 = problem.target, problem.sigma2
-        self.mean = [NaiveTree(self, 0.0, hyper.mean_prior()) for _ in range(hyper.n_trees)]
+        prior = hyper.mean_prior(spread=problem.spread)
+        self.leaf_var, self.leaf_nu, self.leaf_lam = prior.leaf_var[0], prior.leaf_nu, prior.leaf_lam
+        self.mean = [NaiveTree(self, 0.0, prior) for _ in range(hyper.n_trees)]
         self.spread = [NaiveTree(self, 1.0, hyper.variance_prior()) for _ in range(hyper.n_variance_trees)]
         self.gamma = np.full(problem.z.shape[1], hyper.gamma_mean)
 
@@ -251,7 +253,7 @@ class NaiveSampler:
             rest = 0.5 * (self.residual() ** 2 * self.precision(tree))[rows].sum()
             score = math.lgamma(a + half) - math.lgamma(a) + a * math.log(tree.prior.rate)
             return score - (a + half) * math.log(tree.prior.rate + rest)
-        r, w, v = self.residual(tree)[rows], self.precision()[rows], tree.prior.leaf_var
+        r, w, v = self.residual(tree)[rows], self.precision()[rows], self.leaf_var
         return 0.5 * v * (w @ r) ** 2 / (1 + v * w.sum()) - 0.5 * math.log(1 + v * w.sum())
 
     def draw_value(self, rng, tree, rows):
@@ -259,7 +261,7 @@ class NaiveSampler:
             rest = 0.5 * (self.residual() ** 2 * self.precision(tree))[rows].sum()
             return (tree.prior.rate + rest) / rng.standard_gamma(tree.prior.shape + 0.5 * len(rows))
         r, w = self.residual(tree)[rows], self.precision()[rows]
-        tight = 1 / tree.prior.leaf_var + w.sum()
+        tight = 1 / self.leaf_var + w.sum()
         return w @ r / tight + rng.standard_normal() / math.sqrt(tight)
 
     def log_posterior(self, gamma):
@@ -296,6 +298,10 @@ class NaiveSampler:
         squares = (self.residual() ** 2 * self.precision()).sum() * self.sigma2
         nu, lam = self.hyper.nu, self.problem.lam
         self.sigma2 = 0.5 * (nu * lam + squares) / rng.standard_gamma(0.5 * (nu + self.n))
+        if self.leaf_nu:
+            values = np.array([leaf.value for tree in self.mean for leaf in tree.leaves()])
+            rate = 0.5 * (self.leaf_nu * self.leaf_lam + values @ values)
+            self.leaf_var = rate / rng.standard_gamma(0.5 * (self.leaf_nu + len(values)))
         if len(self.gamma):
             self.gamma_step(rng)
         for tree in self.spread:
