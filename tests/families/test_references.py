@@ -218,3 +218,15 @@ def test_wrappers_by_hand():
 def test_bad_settings_are_refused(bad):
     with pytest.raises(ValueError, match="must be"):
         bad()
+
+
+def test_information_of_mixtures_is_exact_where_their_parts_are_apart():
+    w, sigma = np.array([0.2, 0.5, 0.3]), np.array([0.5, 1.0, 2.0])
+    raw = np.concatenate([np.log(w), [-100.0, 0.0, 100.0], np.log(sigma)])[None, :]
+    nodes, mass = np.polynomial.hermite_e.hermegauss(12)
+    expected = np.zeros(9)
+    for k in range(3):
+        y = raw[0, 3 + k] + sigma[k] * nodes
+        score = NormalMixture(3).score_and_fisher(y, np.tile(raw, (12, 1)))[0]
+        expected += w[k] * (mass / mass.sum()) @ score**2
+    np.testing.assert_allclose(NormalMixture(3).score_and_fisher(y[:1], raw)[1][0], expected, rtol=1e-9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from boostplugins.families import get_family
+from boostplugins.families import NormalMixture, get_family
 from tests.families.cases import FAMILIES, IDS, draws, raws
 
 # Families whose guess is an estimate by moments or quantiles of all responses, and how far below the
@@ -91,3 +91,12 @@ def test_guess_of_zero_inflation_takes_off_the_zeros_of_the_base():
         none = np.exp(-7 / 3)  # of the mean of the positive ones
         share = (0.4 - none) / (1 - none)
         np.testing.assert_allclose(family.theta(guess), [7 / 3 / scale, share], rtol=1e-12)
+
+
+def test_guess_of_a_mixture_spreads_its_parts_over_the_quantiles():
+    y = np.arange(100.0)
+    for parts, means in ((2, [24.5, 74.5]), (4, [12.0, 37.0, 62.0, 87.0])):
+        guess = NormalMixture(parts)._guess(y, np.ones(100), None)
+        np.testing.assert_allclose(guess[:parts], 0.0)
+        np.testing.assert_allclose(guess[parts : 2 * parts], means, atol=0.5)
+        np.testing.assert_allclose(np.exp(guess[2 * parts :]), y.std() / parts)
