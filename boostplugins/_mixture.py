@@ -12,6 +12,7 @@ from boostplugins.families.normal import Normal
 from boostplugins.families.normal_mixture import mixture_of_normals_crps
 
 _BLOCK = 2_000_000  # pairwise terms held at a time
+_PPF_BLOCK = 50_000  # members' values that the search for quantiles holds at a time
 _TAIL = 1e-9
 _NEWTON_STEPS = 12
 _ROOT_TWO_PI = float(np.sqrt(2.0 * np.pi))
@@ -20,7 +21,7 @@ LEVELS = np.array([_TAIL, 1e-6, 1e-4, 1e-2, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1
 
 
 def mixture_ppf(family: Family, theta: np.ndarray, weights: np.ndarray | None, q: np.ndarray) -> np.ndarray:
-    """Quantiles of mixtures by a safeguarded root search, all rows at once.
+    """Quantiles of mixtures by a safeguarded root search, a block of rows at once.
 
     The root lies between the least and the greatest member quantile.
 
@@ -42,6 +43,12 @@ def mixture_ppf(family: Family, theta: np.ndarray, weights: np.ndarray | None, q
     """
     if not len(q):
         return np.empty(0)
+    size = max(1, _PPF_BLOCK // theta.shape[1])
+    parts = (slice(start, start + size) for start in range(0, len(q), size))
+    return np.concatenate([_block_ppf(family, theta[part], weights, q[part]) for part in parts])
+
+
+def _block_ppf(family: Family, theta: np.ndarray, weights: np.ndarray | None, q: np.ndarray) -> np.ndarray:
     ends = family.ppf(np.broadcast_to(q[:, None], theta.shape[:2]), theta)
     if weights is not None:
         ends = ends[:, weights > 0]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from boostplugins import Uncertainty, _blocks
+from boostplugins import Predictive, Uncertainty, _blocks, _mixture
 from boostplugins._blocks import in_blocks
 
 from .small_models import MAKERS, fitted, make, rows, target
@@ -74,6 +74,22 @@ def test_g09_blocks_change_no_bit(name, monkeypatch):
     for table in tables:
         for part, expected in zip(everything(table), whole, strict=True):
             np.testing.assert_allclose(part, expected, rtol=1e-13)
+
+
+def test_quantiles_of_mixtures_hold_a_block_of_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    theta = np.stack([rng.normal(size=(400, 500)), rng.uniform(0.5, 2.0, (400, 500))], axis=2)
+    mixture = Predictive("normal", theta)
+
+    def median(dist):
+        return dist.ppf(0.5)
+
+    whole = median(mixture)
+    held = peak(median, mixture)
+    assert held < theta.nbytes
+    monkeypatch.setattr(_mixture, "_PPF_BLOCK", 10**9)
+    np.testing.assert_array_equal(median(mixture), whole)
+    assert peak(median, mixture) > 2 * held
 
 
 def test_blocks_leave_to_the_function_what_does_not_fit(monkeypatch):
