@@ -78,7 +78,7 @@ def test_g09_blocks_change_no_bit(name, monkeypatch):
 
 def test_quantiles_of_mixtures_hold_a_block_of_rows(monkeypatch):
     rng = np.random.default_rng(0)
-    theta = np.stack([rng.normal(size=(400, 500)), rng.uniform(0.5, 2.0, (400, 500))], axis=2)
+    theta = np.stack([rng.normal(size=(1000, 500)), rng.uniform(0.5, 2.0, (1000, 500))], axis=2)
     mixture = Predictive("normal", theta)
 
     def median(dist):
@@ -86,10 +86,10 @@ def test_quantiles_of_mixtures_hold_a_block_of_rows(monkeypatch):
 
     whole = median(mixture)
     held = peak(median, mixture)
-    assert held < theta.nbytes
+    assert held < 0.5 * theta.nbytes
     monkeypatch.setattr(_mixture, "_PPF_BLOCK", 10**9)
     np.testing.assert_array_equal(median(mixture), whole)
-    assert peak(median, mixture) > 2 * held
+    assert peak(median, mixture) > 5 * held
 
 
 def test_blocks_leave_to_the_function_what_does_not_fit(monkeypatch):
