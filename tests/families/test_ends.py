@@ -87,6 +87,27 @@ def test_families_are_frozen_and_hashable(family):
         family.name = "another"
 
 
+@pytest.mark.parametrize(
+    ("name", "theta", "rule"),
+    [
+        ("normal", [0.0, -1.0], "sigma of family normal must be finite and > 0"),
+        ("normal", [0.0, 0.0], "sigma of family normal must be finite and > 0"),
+        ("normal", [0.0, np.inf], "sigma of family normal must be finite and > 0"),
+        ("normal", [np.nan, 1.0], "mu of family normal must be finite"),
+        ("bernoulli", [1.1], r"p of family bernoulli must be in \[0, 1\]"),
+        ("bernoulli", [-0.1], r"p of family bernoulli must be in \[0, 1\]"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(name, theta, rule):
+    with pytest.raises(ValueError, match=rule):
+        get_family(name).check_theta(np.array([theta]))
+
+
+def test_parameters_at_the_ends_of_their_range_are_allowed():
+    get_family("bernoulli").check_theta(np.array([[0.0], [1.0]]))
+    get_family("normal").check_theta(np.array([[-1e300, 1e-300]]))
+
+
 @pytest.mark.parametrize("family", [f for f in FAMILIES if f.support.low == -np.inf], ids=repr)
 def test_starts_of_zeros_alone_are_finite(family):
     assert np.isfinite(family.init(np.zeros(5))).all()

@@ -250,7 +250,12 @@ def test_rescaled_parameters_are_those_of_the_rescaled_response(family):
             family.rescale(theta, 2.0)
         return
     scale, shift = 3.7, -2.0 if family.equivariance == "affine" else 0.0
+    if family.equivariance == "scale":
+        for bad in (1.0, -1.0):
+            with pytest.raises(ValueError, match="does not follow"):
+                family.rescale(theta, scale, bad)
     moved = family.rescale(theta, scale, shift)
+    np.testing.assert_array_equal(family.rescale(theta[0], scale, shift), moved[0])
     y = draws(family, theta, seed=14)
     np.testing.assert_allclose(family.cdf(scale * y + shift, moved), family.cdf(y, theta), rtol=1e-9)
     np.testing.assert_allclose(family.mean(moved), scale * family.mean(theta) + shift, rtol=1e-9)
