@@ -172,6 +172,15 @@ def test_special_functions_equal_scipy():
     np.testing.assert_allclose(digamma, special.digamma(x), rtol=1e-12, atol=1e-14)
     trigamma = np.array([own.trigamma(value) for value in x])
     np.testing.assert_allclose(trigamma, special.polygamma(1, x), rtol=1e-13)
+    # Just above the switches to the series the direct forms still have nearly all their digits.
+    x = np.linspace(10.0, 30.0, 41)
+    found = [own.trigamma_excess(value) for value in x]
+    np.testing.assert_allclose(found, x * (x * special.polygamma(1, x) - 1), rtol=5e-13)
+    found = [own.log_minus_digamma(value) for value in x]
+    np.testing.assert_allclose(found, np.log(x) - special.digamma(x), rtol=5e-13)
+    x = np.concatenate([np.linspace(-0.06, -0.01, 20), np.linspace(0.01, 0.06, 20)])
+    found = [own.log1p_minus(value) for value in x]
+    np.testing.assert_allclose(found, np.log1p(x) - x, rtol=1e-12)
     assert own.log1p_minus(1e-9) == pytest.approx(-5e-19, rel=1e-8)
     assert own.trigamma_excess(1e12) == pytest.approx(0.5, rel=1e-10)
     assert own.log_minus_digamma(1e12) == pytest.approx(5e-13, rel=1e-10)
