@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from boostplugins.calibration import Recalibrator
 from boostplugins.estimators import _distributional_chain as chains
 from boostplugins.estimators._distributional_fitted import FittedDistributional
-from boostplugins.estimators._holding_out import HoldingOut
+from boostplugins.estimators._holding_out import MANY, HoldingOut
 from boostplugins.estimators._labels import nothing_to_split
 from boostplugins.estimators._rows import Rows, pick
 from boostplugins.estimators._selection import comparable_log_score, folds, select, whole_numbers
@@ -24,6 +24,9 @@ from boostplugins.predictive import Predictive
 _LOGGER = logging.getLogger(__name__)
 # Ridge in units of Fisher information: held-out rows say when to stop, without them it is the one brake.
 _L2_STOPPED, _L2_ALONE = 1.0, 10.0
+# Noise in CatBoost's choice of splits, its own default, for the single models of many rows, which no
+# ensemble averages over; few rows of little noise it costs more than it gives.
+_RANDOM_STRENGTH = 1.0
 
 
 # Start, least and greatest raw scores of a model.
@@ -75,6 +78,7 @@ class TrainedDistributional(FittedDistributional):
         l2 = self.l2
         if l2 is None:
             l2 = _L2_ALONE if patience is None else _L2_STOPPED
+        strength = _RANDOM_STRENGTH if n >= MANY else 0.0
         default = 1 if self.booster == "catboost" else max(1, min(20, n // 20))
         return {
             "rounds": self.n_estimators,
@@ -87,7 +91,8 @@ class TrainedDistributional(FittedDistributional):
             "seed": seed,
             "n_jobs": effective_n_jobs(self.n_jobs),
             "verbose": int(self.verbose),
-            "more": dict(self.booster_params or {}),
+            "more": ({"random_strength": strength} if self.booster == "catboost" else {})
+            | dict(self.booster_params or {}),
         }
 
     def _train_one(

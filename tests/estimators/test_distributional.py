@@ -196,3 +196,19 @@ def test_h06_h07_kinds_of_input_give_the_same_predictions():
     assert isinstance(quick().fit(single, y).predict_dist(single), Predictive)
     with pytest.raises(ValueError, match="features"):
         quick().fit(X, y).predict(X[:, :2])
+
+
+def test_catboost_draws_its_splits_from_5000_rows_on():
+    """Whatever the threads and the units; the caller's own strength wins."""
+    X, y = spread_data(5000)
+
+    def fit(y=y, rows=5000, **settings):
+        model = quick(booster="catboost", n_estimators=20, **settings).fit(X[:rows], y[:rows])
+        return model.predict_dist(X[:500]).theta
+
+    drawn = fit()
+    np.testing.assert_array_equal(fit(n_jobs=2), drawn)
+    np.testing.assert_allclose(fit(y=1e9 * y) / 1e9, drawn, rtol=1e-6, atol=1e-9)
+    exact = {"random_strength": 0.0}
+    assert np.abs(fit(booster_params=exact) - drawn).max() > 1e-3
+    np.testing.assert_array_equal(fit(rows=4999), fit(rows=4999, booster_params=exact))
