@@ -22,8 +22,8 @@ class Censored(Family):
 
     A response at a limit counts with the log probability of everything beyond, one between with
     its log density. Parameters are those of the base family and describe the uncensored response;
-    `mean`, `var` and quantiles are of the recorded response. The limits are the same for all rows; limits
-    of each row's own would be part of the response, which is one number here.
+    `mean`, `var` and quantiles are of the recorded response. The limits are the same for all rows; for limits
+    of each row's own, such as times at which survivors were last seen, see `IntervalCensored`.
 
     The Fisher information is a 24-point quadrature of the squared score, so that a fit costs some
     twenty times that of the base family.

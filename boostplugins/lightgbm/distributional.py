@@ -28,7 +28,7 @@ class Distributional:
     first trees by `callback`: predictions include it, in memory, in pickles and in text files.
     Sample weights act in the start value, the gradient and the metric, once each; initial scores
     (offsets of the first parameter, such as log exposure) are respected, and are to be added to
-    raw predictions as always with LightGBM.
+    raw predictions as always with LightGBM. Responses that are pairs of limits travel by `labels`.
 
     Parameters
     ----------
