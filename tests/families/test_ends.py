@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from boostplugins.families import get_family
+from boostplugins.families import Censored, IntervalCensored, Support, get_family
 from tests.families.cases import FAMILIES, IDS, raws
 
 each = pytest.mark.parametrize("family", FAMILIES, ids=IDS)
@@ -85,6 +85,30 @@ def test_families_are_frozen_and_hashable(family):
     assert hash(copy.deepcopy(family)) == hash(family)
     with pytest.raises(FrozenInstanceError):
         family.name = "another"
+
+
+def test_limits_of_censoring_are_responses_within_the_support_of_the_base():
+    gamma, beta = get_family("gamma"), get_family("beta")
+    assert Censored(gamma, 0.0, 2.0).support == Support(0.0, 2.0, closed_low=True, closed_high=True)
+    assert Censored(gamma, -1.0).support == Support(0.0)
+    assert Censored(beta, 0.2, 1.0).support == Support(0.2, 1.0, closed_low=True, closed_high=True)
+    assert Censored(beta, 0.2, 1.5).support == Support(0.2, 1.0, closed_low=True)
+
+
+@pytest.mark.parametrize("row", [(1.0, 2.0), (1.5, np.inf), (-1.0, 0.0), (-np.inf, -0.5)])
+def test_intervals_beyond_the_support_are_impossible(row):
+    family = IntervalCensored(get_family("beta"))
+    theta = np.array([[0.4, 3.0]])
+    assert (family.log_pdf(family.responses([row]), theta) == -np.inf).all()
+    with pytest.raises(ValueError, match="must reach into"):
+        family.check_support(family.responses([row]))
+
+
+def test_intervals_that_reach_into_the_support_are_possible():
+    family = IntervalCensored(get_family("beta"))
+    rows = family.responses([(0.9, 2.0), (-1.0, 0.1), (-1.0, 2.0)])
+    family.check_support(rows)
+    assert np.isfinite(family.log_pdf(rows, np.array([[0.4, 3.0]] * 3))).all()
 
 
 @pytest.mark.parametrize(
