@@ -17,7 +17,8 @@ from boostplugins.families.support import Support
 from boostplugins.links import Link
 
 _FEW_DIGITS = 1e-6  # mass beside a level of the base below which the level's rounding is felt
-_DOUBLINGS = 200
+_ROUGH = 1e-11  # the same for quantiles between which to average
+_DOUBLINGS, _NEWTON = 200, 8
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Truncated(Family):
         log_mass = self._log_mass(theta)
         fisher = np.zeros(raw.shape)
         for level, weight in zip(LEVELS, LEVEL_WEIGHTS):
-            at = self._ppf(np.full(len(raw), level), theta, log_mass)
+            at = self._ppf(np.full(len(raw), level), theta, log_mass, _ROUGH)
             fisher += weight * (self._score_at(at, raw) - shift) ** 2
         return limited(score - shift, fisher)
 
@@ -134,12 +135,14 @@ class Truncated(Family):
         return self._ppf(np.asarray(q, dtype=np.float64), theta, self._log_mass(theta))
 
     @quiet
-    def _ppf(self, q: np.ndarray, theta: np.ndarray, log_mass: np.ndarray) -> np.ndarray:
+    def _ppf(
+        self, q: np.ndarray, theta: np.ndarray, log_mass: np.ndarray, least: float = _FEW_DIGITS
+    ) -> np.ndarray:
         mass = np.exp(log_mass)
         level = np.clip(self.base.cdf(self.low, theta) + q * mass, 0.0, 1.0)
         found = np.array(self.base.ppf(level, theta), ndmin=1)
         # Levels of the base whose digits are lost beside the mass: search where the family's own have them.
-        lost = (~(mass > _FEW_DIGITS * level) | ~np.isfinite(found).reshape(level.shape)) & (q > 0) & (q < 1)
+        lost = (~(mass > least * level) | ~np.isfinite(found).reshape(level.shape)) & (q > 0) & (q < 1)
         if lost.any():
             flat = np.broadcast_to(theta, (*level.shape, theta.shape[-1]))
             found[np.atleast_1d(lost)] = self._search(
@@ -158,21 +161,45 @@ class Truncated(Family):
     def _search(self, q: np.ndarray, theta: np.ndarray, log_mass: np.ndarray) -> np.ndarray:
         """Quantiles by root search between the limits, or near the one beyond which the base ends."""
         low, high = (np.full(len(q), end) for end in self._ends())
-        if np.isfinite(self.support.low) != np.isfinite(self.support.high):
-            lower = bool(np.isfinite(self.support.low))
-            near, far = (low, high) if lower else (high, low)
-            # Length of the tail there: its probability over its density; doubled until it reaches q.
-            step = np.exp(np.clip(log_mass - self.base.log_pdf(near, theta), -700.0, 700.0))
-            short = np.ones(len(q), dtype=bool)
-            for _ in range(_DOUBLINGS):
-                far[short] = near[short] + (step[short] if lower else -step[short])
-                reached = self.cdf(far[short], theta[short]) >= q[short]
-                short[short] = ~reached if lower else self.cdf(far[short], theta[short]) > q[short]
-                if not short.any():
-                    break
-                step[short] *= 2.0
-            far[short] = near[short]  # nothing but the limit is within reach
-        return invert(lambda x, rows: self.cdf(x, theta[rows]), q, low, high)
+        lower = bool(np.isfinite(self.support.low))
+        if lower == bool(np.isfinite(self.support.high)):
+            return invert(lambda x, rows: self.cdf(x, theta[rows]), q, low, high)
+        near, far = (low, high) if lower else (high, low)
+        # Length of the tail there: its probability over its density.
+        step = np.exp(np.clip(log_mass - self.base.log_pdf(near, theta), -700.0, 700.0))
+        found, good = self._newton(q, theta, log_mass, near, step if lower else -step)
+        for _ in range(_DOUBLINGS):  # bracket what Newton's steps have not found
+            if good.all():
+                break
+            far[~good] = near[~good] + (step[~good] if lower else -step[~good])
+            share = self.cdf(far[~good], theta[~good])
+            short = np.flatnonzero(~good)[share < q[~good] if lower else share > q[~good]]
+            if not len(short):
+                break
+            step[short] *= 2.0
+        left, rest = np.minimum(near, far), np.flatnonzero(~good)
+        if len(rest):
+            right = np.maximum(near, far)[rest]
+            found[rest] = invert(lambda x, rows: self.cdf(x, theta[rest[rows]]), q[rest], left[rest], right)
+        return found
+
+    def _newton(
+        self, q: np.ndarray, theta: np.ndarray, log_mass: np.ndarray, near: np.ndarray, step: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Quantiles in a tail, and which are good: Newton's steps on its log, almost a line there."""
+        upper = bool(np.isfinite(self.support.low))
+        log_tail = self.base.log_sf if upper else self.base.log_cdf
+        target = log_mass + (np.log1p(-q) if upper else np.log(q))
+        x = near + step * (log_mass - target)
+        for _ in range(_NEWTON):
+            x = np.clip(x, *self._ends())
+            value = log_tail(x, theta)
+            good = np.abs(value - target) <= 1e-10 + 4e-16 * np.abs(target)
+            if good.all():
+                break
+            pace = np.exp(self.base.log_pdf(x, theta) - value)
+            x = np.where(good, x, x + np.copysign(1.0, step) * (value - target) / pace)
+        return x, good
 
     def sample(self, theta: ArrayLike, size: int, rng: np.random.Generator) -> np.ndarray:
         return np.clip(super().sample(theta, size, rng), *self._ends())
