@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from boostplugins.catboost.distributional import Distributional
 
 _WORST = 1e100  # score of an impossible row, which CatBoost could not print as infinity
+# CatBoost is told of no score this many sizes of the first one above it: its overfitting detector
+# measures later changes against the greatest one, and never stops after a gain of 1e100.
+_SIZES = 1e3
 
 
 class Fit:
@@ -96,7 +99,9 @@ class Watch:
             self.raw[:, 0] += offset
         self.last = np.zeros(len(y))
         self.trees = -1
-        self.value = _WORST
+        first = self._mean()
+        self.most = first + _SIZES * (abs(first) + 1.0)
+        self.value = self.most
         self.history: list[float] = []
 
     def score(self, approx: np.ndarray, trees: int, name: str) -> float:
@@ -114,7 +119,8 @@ class Watch:
         Returns
         -------
         float
-            Weighted mean score after the last whole round.
+            Weighted mean score after the last whole round, for CatBoost: bounded above, and before the
+            first whole round, when no tree may be the best, above that bound.
         """
         turns = len(self.steps.start)
         if trees == self.trees:
@@ -122,13 +128,16 @@ class Watch:
         self.trees = trees
         self.raw[:, trees % turns] += approx - self.last
         self.last = approx.copy()
-        if trees % turns == turns - 1:  # once a round; before the first, no tree may be the best
-            family = self.steps.family
-            theta = family.theta(np.clip(self.raw, self.steps.low, self.steps.high))
-            score = METRICS[name](family, self.y, theta)
-            self.value = float(np.average(np.minimum(score, _WORST), weights=self.weight))
-            self.history.append(self.value)
+        if trees % turns == turns - 1:
+            self.history.append(self._mean(name))
+            self.value = min(self.history[-1], np.nextafter(self.most, -np.inf))
         return self.value
+
+    def _mean(self, name: str = "nll") -> float:
+        family = self.steps.family
+        theta = family.theta(np.clip(self.raw, self.steps.low, self.steps.high))
+        score = METRICS[name](family, self.y, theta)
+        return float(np.average(np.minimum(score, _WORST), weights=self.weight))
 
 
 class Score:

@@ -86,6 +86,7 @@ def test_early_stopping_keeps_whole_rounds_and_the_best_of_them():
     model = loss.fit(X, y, eval_set=(X_held, y_held), early_stopping_rounds=10, **settings)
     history = loss._fit.watch.history
     assert model.tree_count_ == 2 * (int(np.argmin(history)) + 1) < 600
+    assert len(history) == np.argmin(history) + 1 + 10  # training itself ends, not only its model
     mean, sd = loss.predict_dist(model, X_held).theta.T
     assert min(history) == pytest.approx(-stats.norm.logpdf(y_held, mean, sd).mean(), abs=1e-9)
 
