@@ -78,7 +78,6 @@ class TrainedDistributional(FittedDistributional):
         l2 = self.l2
         if l2 is None:
             l2 = _L2_ALONE if patience is None else _L2_STOPPED
-        strength = _RANDOM_STRENGTH if n >= MANY else 0.0
         default = 1 if self.booster == "catboost" else max(1, min(20, n // 20))
         return {
             "rounds": self.n_estimators,
@@ -91,8 +90,7 @@ class TrainedDistributional(FittedDistributional):
             "seed": seed,
             "n_jobs": effective_n_jobs(self.n_jobs),
             "verbose": int(self.verbose),
-            "more": ({"random_strength": strength} if self.booster == "catboost" else {})
-            | dict(self.booster_params or {}),
+            "more": dict(self.booster_params or {}),
         }
 
     def _train_one(
@@ -154,6 +152,8 @@ class TrainedDistributional(FittedDistributional):
     def _train_all(self, rows: Rows, held: Rows | None, holding: HoldingOut, seed: int) -> None:
         family, units = self.family_, self.units_
         settings = self._settings(len(rows[1]), seed, holding.patience)
+        if self.booster == "catboost" and holding.n_folds is None and len(rows[1]) >= MANY:
+            settings["more"] = {"random_strength": _RANDOM_STRENGTH} | settings["more"]
         plan = self._plan(rows, held, holding, seed)
         trained = [
             self._train_one(

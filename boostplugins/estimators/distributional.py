@@ -101,8 +101,8 @@ class DistributionalRegressor(TrainedDistributional):
     random_state : int, Generator, RandomState or None, default=0
         Seed; an integer gives the same model anywhere.
     booster_params : dict, optional
-        Further parameters of the booster; they win. CatBoost's choice of splits is exact below 5000
-        rows and random, ``random_strength=1``, from there on.
+        Further parameters of the booster; they win. CatBoost's choice of splits is exact, but for a
+        single model of 5000 rows or more, where it is random: ``random_strength=1``, its own default.
 
     Attributes
     ----------

@@ -198,7 +198,7 @@ def test_h06_h07_kinds_of_input_give_the_same_predictions():
         quick().fit(X, y).predict(X[:, :2])
 
 
-def test_catboost_draws_its_splits_from_5000_rows_on():
+def test_a_single_model_of_catboost_draws_its_splits_from_5000_rows_on():
     """Whatever the threads and the units; the caller's own strength wins."""
     X, y = spread_data(5000)
 
@@ -211,4 +211,5 @@ def test_catboost_draws_its_splits_from_5000_rows_on():
     np.testing.assert_allclose(fit(y=1e9 * y) / 1e9, drawn, rtol=1e-6, atol=1e-9)
     exact = {"random_strength": 0.0}
     assert np.abs(fit(booster_params=exact) - drawn).max() > 1e-3
-    np.testing.assert_array_equal(fit(rows=4999), fit(rows=4999, booster_params=exact))
+    for few in ({"rows": 4999}, {"n_folds": 2}):
+        np.testing.assert_array_equal(fit(**few), fit(**few, booster_params=exact))
