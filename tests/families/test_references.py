@@ -140,6 +140,16 @@ def test_tweedie_series_meets_the_saddlepoint():
         np.testing.assert_allclose(family.log_pdf(y, np.array([1.0, phi])), saddle, atol=2e-4)
 
 
+@pytest.mark.parametrize("y", [1.9e8, 2.1e8, 1e12])
+def test_tweedie_saddlepoint_far_above_the_mean(y):
+    mu, phi, p = 2.0, 1e-4, 1.5  # from 1e8 times the mean on, powers of y / mu are avoided
+    deviance = 2 * (
+        y ** (2 - p) / ((1 - p) * (2 - p)) - y * mu ** (1 - p) / (1 - p) + mu ** (2 - p) / (2 - p)
+    )
+    expected = -0.5 * np.log(2 * np.pi * phi * y**p) - 0.5 * deviance / phi
+    np.testing.assert_allclose(Tweedie(p).log_pdf(y, [mu, phi]), expected, rtol=1e-13)
+
+
 @pytest.mark.parametrize("size", [1e-8, 1e-4, 1.0, 1e4, 1e8])
 def test_c07_negative_binomial_is_finite_for_every_dispersion(size):
     y = np.array([0.0, 1.0, 7.0, 1000.0])
