@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln, gammaln, stdtr, stdtrit
+from scipy.special import betaincinv, betaln, gammaln, stdtr, stdtrit
 
 from boostplugins._jit import njit
 from boostplugins.families._common import LEAST_SPREAD, columns, quiet, run, spread, within
@@ -89,7 +89,12 @@ class StudentT(Family):
     @quiet
     def ppf(self, q: ArrayLike, theta: ArrayLike) -> np.ndarray:
         mu, sigma, nu = columns(theta)
-        return mu + sigma * stdtrit(nu, np.asarray(q, dtype=np.float64))
+        q = np.asarray(q, dtype=np.float64)
+        t = np.where(q == 0.0, -np.inf, stdtrit(nu, q))
+        # Its search goes astray far down, where the incomplete beta's inverse keeps its digits.
+        x = betaincinv(0.5 * nu, 0.5, np.minimum(2.0 * q, 1.0))
+        far = (q < 1e-100) & (nu >= 2.0)
+        return mu + sigma * np.where(far, -np.sqrt(nu * (1.0 - x) / x), t)
 
     @quiet
     def mean(self, theta: ArrayLike) -> np.ndarray:

@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from boostplugins.families import Censored, IntervalCensored, Support, get_family
+from boostplugins.families import Censored, Family, IntervalCensored, Support, get_family
 from tests.families.cases import FAMILIES, IDS, raws
 
 each = pytest.mark.parametrize("family", FAMILIES, ids=IDS)
@@ -69,6 +69,22 @@ def test_counts_have_mass_on_whole_numbers_alone(family):
             assert (family.log_pdf(k + part, theta) == -np.inf).all()
 
 
+@each
+def test_quantiles_of_0_and_1_are_the_ends(family):
+    theta = family.theta(raws(family, 3))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(family.ppf(0.0, theta), family.support.low)
+        np.testing.assert_array_equal(family.ppf(1.0, theta), family.support.high)
+
+
+@pytest.mark.parametrize("nu", [3.0, 5.0, 10.0])
+def test_quantiles_of_student_t_far_down(nu):
+    theta = np.array([1.0, 2.0, nu])
+    for level in (1e-200, 1e-260, 1e-300):
+        found = get_family("student_t").log_cdf(get_family("student_t").ppf(level, theta), theta)
+        assert found == pytest.approx(np.log(level), rel=1e-9)
+
+
 @pytest.mark.parametrize("family", [f for f in FAMILIES if f.discrete], ids=repr)
 def test_quantile_at_a_step_is_the_least_count_that_reaches_it(family):
     theta = family.theta(raws(family, 40, seed=17))
@@ -109,6 +125,15 @@ def test_intervals_that_reach_into_the_support_are_possible():
     rows = family.responses([(0.9, 2.0), (-1.0, 0.1), (-1.0, 2.0)])
     family.check_support(rows)
     assert np.isfinite(family.log_pdf(rows, np.array([[0.4, 3.0]] * 3))).all()
+
+
+@pytest.mark.parametrize("name", ["gamma", "poisson", "student_t"])
+def test_information_without_a_matrix_of_its_own_is_the_diagonal(name):
+    family = get_family(name)
+    raw = raws(family, 3)
+    diagonal = family.score_and_fisher(np.ones(3), raw)[1]
+    expected = np.stack([np.diag(row) for row in diagonal])
+    np.testing.assert_array_equal(Family.fisher_matrix(family, raw), expected)
 
 
 @pytest.mark.parametrize(
