@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from boostplugins.families import _crps
 from tests.families.cases import FAMILIES, IDS, raws
 
 each = pytest.mark.parametrize("family", FAMILIES, ids=IDS)
@@ -38,3 +39,14 @@ def test_crps_far_away_grows_with_the_distance(family):
         gain = family.crps(2 * far, theta) - family.crps(far, theta)
         # Sums over so many whole numbers go by blocks.
         np.testing.assert_allclose(gain, np.abs(far), rtol=1e-3 if family.discrete else 1e-9)
+
+
+@pytest.mark.parametrize("cuts", [_crps._ABOVE, _crps._BELOW], ids=["above", "below"])
+@pytest.mark.parametrize("power", [0, 1, 2, 3])
+def test_sums_over_whole_numbers_are_exact_for_cubics(cuts, power):
+    """Ranges of up to 192 numbers one by one, longer ones by blocks; an empty and an endless one."""
+    begin = np.array([0.0, 5.0, -3.0, 0.0, 7.0, 100.0, 4.0, 0.0])
+    end = np.array([1.0, 9.0, 189.0, 193.0, 1007.0, 50_001.0, 4.0, np.inf])
+    found = _crps.sum_numbers(lambda k, rows: (k - begin[rows, None]) ** power, begin, end, cuts)
+    expected = [(np.arange(e - b) ** power).sum() for b, e in zip(begin[:-1], end[:-1])]
+    np.testing.assert_allclose(found, [*expected, np.inf], rtol=1e-12)
