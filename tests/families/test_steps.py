@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from boostplugins.families import get_family
-from boostplugins.families._steps import Steps
+from boostplugins.families._steps import MAX_SCORE, MAX_STEP, Steps, cut_steps
+from tests.families.cases import draws, raws
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
@@ -31,3 +32,60 @@ def test_one_outlier_has_a_limited_say():
         fisher = get_family(name).score_and_fisher(y, raw)[1]
         free = steps.unit_free
         assert (np.abs(out[0][:, free]) <= largest * np.sqrt(np.maximum(fisher, 1.0))[:, free] * 1.001).all()
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("name", ["gumbel", "gamma"])
+def test_terms_are_steps_that_count_by_information_to_a_power(name, exponent):
+    family, n = get_family(name), 40
+    raw = raws(family, n)
+    y = draws(family, family.theta(raw))
+    weight = np.linspace(0.5, 2.0, n)
+    steps = Steps(family, y, weight, None, exponent)
+    score, fisher = family.score_and_fisher(y, raw)
+    unit = np.ones(family.n_params)
+    for k in family.locations:
+        unit[k] = family.score_and_fisher(y[:1], steps.start[None])[1][0, k] ** -exponent
+    for sign in (1.0, -1.0):
+        out = np.empty(raw.shape), np.empty(raw.shape)
+        steps.terms(raw, sign, out)
+        count = weight[:, None] * unit * fisher**exponent
+        np.testing.assert_allclose(out[0], sign * count * score / fisher, rtol=1e-12)
+        np.testing.assert_allclose(out[1], count, rtol=1e-12)
+
+
+def test_a_parameter_whose_tree_did_not_split_moves_by_its_constant():
+    family, n, rate = get_family("gamma"), 30, 0.3
+    y = draws(family, family.theta(raws(family, n)))
+    steps = Steps(family, y, None, None, 1.0)
+    steps.start = steps.start + 0.2
+    rng = np.random.default_rng(0)
+    preds = 0.1 * rng.normal(size=(n, 2))
+    offset = 0.1 * rng.normal(size=n)
+    out = np.empty((n, 2)), np.empty((n, 2))
+    before = steps.start.copy()
+    assert steps.descend(preds, offset, rate, out) == []
+    moved = preds.copy()
+    moved[:, 0] += 0.05  # the first parameter's tree did split
+    raw = moved + before
+    raw[:, 0] += offset
+    score, fisher = family.score_and_fisher(y, raw)
+    expected = rate * score[:, 1].sum() / fisher[:, 1].sum()
+    (k, step), *others = steps.descend(moved, offset, rate, out)
+    assert (k, others) == (1, [])
+    assert step == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(steps.start, before + np.array([0.0, expected]))
+    raw[:, 1] += expected
+    score, fisher = family.score_and_fisher(y, raw)
+    np.testing.assert_allclose(out[0], -score, rtol=1e-12)
+    np.testing.assert_allclose(out[1], fisher, rtol=1e-12)
+
+
+def test_steps_are_cut():
+    score = np.array([[1.0, 1.0], [1e6, 1e6], [-1e6, -1e6], [3.0, 3.0]])
+    fisher = np.array([[4.0, 4.0], [4.0, 4.0], [4.0, 4.0], [0.01, 0.01]])
+    cut_steps(score, fisher, np.array([False, True]), MAX_SCORE, MAX_STEP)
+    limit = MAX_SCORE / 2.0
+    free = min(limit, MAX_STEP)
+    np.testing.assert_allclose(score[:, 0], [0.25, limit, -limit, MAX_SCORE / 0.1])
+    np.testing.assert_allclose(score[:, 1], [0.25, free, -free, 300.0])
