@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from boostplugins.families import NormalMixture, get_family
+from boostplugins.families._start import best_constant
+from boostplugins.links import Identity
 from tests.families.cases import FAMILIES, IDS, draws, raws
 
 # Families whose guess is an estimate by moments or quantiles of all responses, and how far below the
@@ -100,3 +102,26 @@ def test_guess_of_a_mixture_spreads_its_parts_over_the_quantiles():
         np.testing.assert_allclose(guess[:parts], 0.0)
         np.testing.assert_allclose(guess[parts : 2 * parts], means, atol=0.5)
         np.testing.assert_allclose(np.exp(guess[2 * parts :]), y.std() / parts)
+
+
+class Steep:
+    """A likelihood whose information is a twentieth of its curvature: every full step is too long."""
+
+    links = (Identity(-50.0, 50.0),)
+
+    def theta(self, raw):
+        return raw
+
+    def seen(self, y, raw):
+        return None
+
+    def log_pdf(self, y, theta):
+        return -np.logaddexp(3.0 * (theta[:, 0] - y), -3.0 * (theta[:, 0] - y))
+
+    def score_and_fisher(self, y, raw):
+        return -3.0 * np.tanh(3.0 * (raw - y[:, None])), np.full(raw.shape, 0.45)
+
+
+def test_steps_that_go_too_far_are_halved():
+    found = best_constant(Steep(), np.full(4, 1.5), np.ones(4), np.array([4.0]), None)
+    np.testing.assert_allclose(found, [1.5], atol=1e-6)
