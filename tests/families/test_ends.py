@@ -174,3 +174,13 @@ def test_variance_of_a_weibull_with_little_spread():
     found = get_family("weibull").var([[3.0, 0.99e5], [3.0, 1.01e5], [3.0, 1e7]])
     expected = 9.0 * np.pi**2 / (6.0 * np.array([0.99e5, 1.01e5, 1e7]) ** 2)
     np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_two_columns_are_refused_where_a_response_is_one_number():
+    family = get_family("normal")
+    np.testing.assert_array_equal(family.responses(np.array([1.0, 2.0])), [1.0, 2.0])
+    for rows in (1, 2, 5):
+        with pytest.raises(ValueError, match=r"two columns.*IntervalCensored"):
+            family.responses(np.zeros((rows, 2)))
+    with pytest.raises(ValueError, match="^(?!.*IntervalCensored)"):
+        family.responses(np.zeros((2, 3)))

@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pytest
 
+import boostplugins.families as package
 from boostplugins.families import families, family_from_dict, get_family
 from boostplugins.families._crps import numeric_crps
 from tests.families.cases import FAMILIES, IDS, draws, raws
@@ -290,7 +291,15 @@ def test_names_and_aliases_are_unique():
     names = [name for kind in families().values() for name in (kind.name, *kind.aliases)]
     assert len(names) == len(set(names))
     for name in names:
-        assert get_family(name).name in families()
+        assert get_family("".join(list(name))).name in families()
+    assert {family.name for family in FAMILIES} == set(families())
+
+
+def test_classes_are_attributes_of_the_package():
+    for kind in families().values():
+        assert getattr(package, kind.__name__) is kind
+    with pytest.raises(AttributeError, match="NoSuchFamily"):
+        _ = package.NoSuchFamily
 
 
 def test_unknown_families_are_refused():
