@@ -142,7 +142,10 @@ class Import(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name != self.module:
             return None
-        return importlib.util.spec_from_file_location(name, self.path, loader=self)
+        inner = [str(self.path.parent)] if self.path.name == "__init__.py" else None
+        return importlib.util.spec_from_file_location(
+            name, self.path, loader=self, submodule_search_locations=inner
+        )
 
     def exec_module(self, module: Any) -> None:
         exec(self.code, module.__dict__)
@@ -272,7 +275,8 @@ def main() -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     for library in LIBRARIES.split():
         importlib.import_module(library)
-    path = Path(*args.module.split(".")).with_suffix(".py").absolute()
+    path = Path(*args.module.split(".")).absolute()
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     source = path.read_text()
     out = sys.stdout.write
 
