@@ -59,6 +59,10 @@ def test_ends_have_a_density_where_they_are_responses(family):
             assert (np.isfinite(found) if allowed else found == -np.inf).all()
 
 
+def test_beta_of_two_poles_has_none_at_its_ends():
+    assert (get_family("beta").log_pdf([0.0, 1.0], [0.5, 1.0]) == -np.inf).all()
+
+
 @pytest.mark.parametrize("family", [f for f in FAMILIES if f.discrete], ids=repr)
 def test_counts_have_mass_on_whole_numbers_alone(family):
     theta = family.theta(raws(family, 4, seed=16))

@@ -95,6 +95,23 @@ def test_guess_of_zero_inflation_takes_off_the_zeros_of_the_base():
         np.testing.assert_allclose(family.theta(guess), [7 / 3 / scale, share], rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["gumbel", "jsu", "logistic", "student_t", "gamma", "inverse_gaussian"])
+def test_guess_with_an_offset_is_that_of_what_it_leaves(name):
+    family = get_family(name)
+    rng = np.random.default_rng(3)
+    y, offset, weight = rng.gamma(2.0, size=50), rng.normal(size=50), rng.integers(0, 3, 50).astype(float)
+    rest = y - offset if family.locations else y * np.exp(-offset)
+    found = family._guess(y, weight, offset)
+    np.testing.assert_allclose(found, family._guess(rest, weight, None), rtol=1e-12)
+
+
+def test_guess_of_an_inverse_gaussian_has_mean_and_variance_of_the_responses():
+    y = np.array([1.0, 2.0, 3.0, 6.0])
+    family = get_family("inverse_gaussian")
+    theta = family.theta(family._guess(y, np.ones(4), None))
+    np.testing.assert_allclose([family.mean(theta), family.var(theta)], [3.0, 3.5])
+
+
 def test_guess_of_a_mixture_spreads_its_parts_over_the_quantiles():
     y = np.arange(100.0)
     for parts, means in ((2, [24.5, 74.5]), (4, [12.0, 37.0, 62.0, 87.0])):
