@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from boostplugins.families import NormalMixture, get_family
+from boostplugins.families._quantile import weighted_quantile
 from boostplugins.families._start import best_constant
 from boostplugins.links import Identity
 from tests.families.cases import FAMILIES, IDS, draws, raws
@@ -142,3 +143,10 @@ class Steep:
 def test_steps_that_go_too_far_are_halved():
     found = best_constant(Steep(), np.full(4, 1.5), np.ones(4), np.array([4.0]), None)
     np.testing.assert_allclose(found, [1.5], atol=1e-6)
+
+
+def test_weighted_quantiles_take_the_middle_of_a_tie_and_the_ends():
+    y, weight = np.array([4.0, 9.0, 2.0, 1.0, 3.0]), np.array([1.0, 0.0, 1.0, 1.0, 1.0])
+    found = [weighted_quantile(y, weight, q) for q in (0.0, 0.3, 0.5, 0.75, 1.0)]
+    assert found == [1.0, 2.0, 2.5, 3.5, 4.0]
+    assert weighted_quantile(y, 2 * weight, 0.5) == 2.5
