@@ -188,3 +188,5 @@ def test_two_columns_are_refused_where_a_response_is_one_number():
             family.responses(np.zeros((rows, 2)))
     with pytest.raises(ValueError, match="^(?!.*IntervalCensored)"):
         family.responses(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="^(?!.*numeric)"):
+        IntervalCensored().responses(np.zeros((2, 3)))
