@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from boostplugins.families import NormalMixture, get_family
+from boostplugins.families import NormalMixture, Tweedie, get_family
 from boostplugins.families._quantile import weighted_quantile
 from boostplugins.families._start import best_constant
 from boostplugins.links import Identity
@@ -104,6 +104,13 @@ def test_guess_with_an_offset_is_that_of_what_it_leaves(name):
     rest = y - offset if family.locations else y * np.exp(-offset)
     found = family._guess(y, weight, offset)
     np.testing.assert_allclose(found, family._guess(rest, weight, None), rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", [get_family("negative_binomial"), Tweedie(1.5)], ids=repr)
+def test_guess_with_a_constant_offset_moves_the_log_mean(family):
+    y = np.array([0.0, 1.0, 3.0, 7.0, 20.0])
+    found = family._guess(y, np.ones(5), np.full(5, 0.8))
+    np.testing.assert_allclose(found, family._guess(y, np.ones(5), None) - [0.8, 0.0], rtol=1e-12)
 
 
 def test_guess_of_an_inverse_gaussian_has_mean_and_variance_of_the_responses():
