@@ -13,6 +13,7 @@ import pandas as pd
 
 from boostplugins._files import write_bytes
 from boostplugins.cli.errors import UsageError
+from boostplugins.cli.outputs import check_folder
 from boostplugins.cli.tables import drop_names, is_classification, read_table, split_target
 from boostplugins.compare import compare, model_names, summary
 
@@ -77,6 +78,7 @@ def run_compare(options: argparse.Namespace) -> None:
     if options.list:
         print("\n".join(model_names(classify)))
         return
+    check_folder(folder)
     _check(options, y, classify)
     if options.id is not None and options.id not in X.columns:
         raise UsageError(f"{path} has no column {options.id!r} for --id; columns: {list(X.columns)[:20]}")

@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from boostplugins.cli.errors import UsageError
+from boostplugins.cli.outputs import check_folder
 from boostplugins.cli.uncertainty import _Progress
 from boostplugins.estimators.sglb import SGLBClassifier
 
@@ -35,6 +36,7 @@ def run_demo(options: argparse.Namespace) -> None:
         Where the folder cannot be written.
     """
     folder: Path = options.out
+    check_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

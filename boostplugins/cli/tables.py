@@ -14,7 +14,13 @@ from boostplugins.cli.errors import UsageError
 
 _MOST_CLASSES = 20  # different whole numbers that still look like classes
 _MOSTLY = 0.2  # share of cells that are no numbers up to which a target is meant to be numeric
-_LOOK = 200  # rows looked at to tell how numbers are written
+# Numbers with either decimal mark; the last two alternatives have separators of thousands as well.
+_NUMBER = (
+    r"\s*[-+]?(?:(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?"
+    r"|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:,\d{3})+\.\d+)\s*"
+)
+_NUMBER_WITH = {mark: rf"\s*[-+]?(?:\d+[{mark}]?\d*|[{mark}]\d+)(?:[eE][-+]?\d+)?\s*" for mark in ".,"}
+_TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 def read_table(path: Path) -> pd.DataFrame:
@@ -36,28 +42,75 @@ def read_table(path: Path) -> pd.DataFrame:
         For a missing, empty or broken file.
     """
     try:
-        table = pd.read_csv(path, **_layout(path))
+        layout = _layout(path)
+        table = _read(path, **layout)
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a CSV file") from None
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
+        if long := _TOO_LONG.search(str(error)):
+            raise UsageError(
+                f"{path}: the header has {long[1]} cells, but line {long[2]} has {long[3]}; "
+                "mend the header or the rows"
+            ) from None
         raise UsageError(f"{path} is no CSV file: {str(error).strip().splitlines()[0]}") from None
     if table.empty:
         raise UsageError(f"{path} has no rows")
+    _refuse_other_decimals(table, layout["decimal"], path)
     return table
 
 
-def _layout(path: Path) -> dict[str, Any]:
-    """Options to read a file whose header has no comma but another separator."""
+def _read(path: Path, **options: Any) -> pd.DataFrame:
+    """Read a table; without the column that a separator at the end of every row makes."""
+    # Where the first row is longer than the header, pandas would take the first cells for names of rows.
+    pd.read_csv(path, header=None, nrows=2, **{**options, "dtype": str})
+    table = pd.read_csv(path, **options)
+    last = table.columns[-1]
+    if last == f"Unnamed: {table.shape[1] - 1}" and table.shape[1] > 1 and table[last].isna().all():
+        table = table.drop(columns=last)
+    return table
+
+
+def _layout(path: Path) -> dict[str, str]:
+    """Options to read a file: its separator, and the decimal mark where that is no comma."""
     header = list(pd.read_csv(path, nrows=0).columns)
     found = [sep for sep in ";\t|" if len(header) == 1 and sep in header[0]]
     if not found:
-        return {}
-    cells = pd.read_csv(path, sep=found[0], dtype=str, nrows=_LOOK, keep_default_na=False).to_numpy()
-    comma = any(re.fullmatch(r"\s*[-+]?\d+,\d+\s*", str(cell)) for cell in cells.ravel())
+        return {"sep": ",", "decimal": "."}
+    cells = _read(path, sep=found[0], dtype=str)
+    marks = {_decimal_mark(cells.iloc[:, k]) for k in range(cells.shape[1])}
+    comma = "," in marks and "." not in marks
     print(f"{path} is separated by {found[0]!r}{', with decimal commas' if comma else ''}", file=sys.stderr)
     return {"sep": found[0], "decimal": "," if comma else "."}
+
+
+def _numbers(cells: pd.Series) -> pd.Series:
+    """Cells that are numbers in either way of writing; none where they are not most of a column."""
+    cells = cells.dropna().astype(str)
+    numbers = cells[cells.str.fullmatch(_NUMBER)]
+    return numbers if len(numbers) >= (1 - _MOSTLY) * len(cells) else numbers.iloc[:0]
+
+
+def _decimal_mark(cells: pd.Series) -> str:
+    """Give the mark that most numbers of a column have; nothing for text and whole numbers."""
+    last = _numbers(cells).str.extract(r"([.,])[^.,]*$", expand=False)
+    commas, points = int((last == ",").sum()), int((last == ".").sum())
+    return "" if commas == points == 0 else "," if commas > points else "."
+
+
+def _refuse_other_decimals(table: pd.DataFrame, mark: str, path: Path) -> None:
+    """Stop where a column of numbers would become text, as some have the other decimal mark."""
+    for k, column in enumerate(table.columns):
+        if pd.api.types.is_numeric_dtype(table.iloc[:, k]):
+            continue
+        numbers = _numbers(table.iloc[:, k])
+        bad = numbers[~numbers.str.fullmatch(_NUMBER_WITH[mark])]
+        if len(bad):
+            raise UsageError(
+                f"column {column!r} of {path} holds {bad.iloc[0]!r} in row {int(bad.index[0]) + 2}, but "
+                f"numbers of this file have {mark!r} before their decimals; write all of them so"
+            )
 
 
 def split_target(table: pd.DataFrame, target: str, path: Path) -> tuple[pd.DataFrame, pd.Series]:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from boostplugins._files import write_bytes
 from boostplugins.cli.errors import UsageError
+from boostplugins.cli.outputs import check_files
 from boostplugins.cli.tables import (
     drop_names,
     is_classification,
@@ -38,6 +39,7 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     UsageError
         For anything the user can mend.
     """
+    check_files({"--out": options.out, "--save": options.save}, read=(options.train, options.new))
     train, new = read_table(options.train), read_table(options.new)
     X, y = split_target(train, options.target, options.train)
     names = _row_names(new, options)
@@ -48,12 +50,6 @@ def run_uncertainty(options: argparse.Namespace) -> None:
         raise UsageError(f"--coverage must be between 0 and 1, got {options.coverage:g}")
     if options.seed < 0:
         raise UsageError(f"--seed must be at least 0, got {options.seed}")
-    for path in (options.out, options.save):
-        if path is not None and not path.resolve().parent.is_dir():
-            raise UsageError(f"the folder of {path} does not exist; make it first")
-    for path in (options.out, options.save):
-        if path is not None and path.resolve() in (options.train.resolve(), options.new.resolve()):
-            raise UsageError(f"{path} is one of the files to read and would be lost; write to another")
     classify = is_classification(y, options.task)
     if classify and options.task == "auto":
         refuse_broken_numbers(y, options.target)
@@ -77,11 +73,14 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     table.insert(0, names.name, names.to_numpy())
     content = io.StringIO()
     table.to_csv(content, index=False)
-    write_bytes(options.out, content.getvalue().encode())
-    print(f"{len(table)} rows written to {options.out}, in the order of {options.new}")
-    if options.save is not None:
-        model.save(options.save)
-        print(f"model written to {options.save}")
+    try:
+        write_bytes(options.out, content.getvalue().encode())
+        print(f"{len(table)} rows written to {options.out}, in the order of {options.new}")
+        if options.save is not None:
+            model.save(options.save)
+            print(f"model written to {options.save}")
+    except OSError as error:
+        raise UsageError(f"cannot write: {error}") from error
 
 
 def _row_names(new: pd.DataFrame, options: argparse.Namespace) -> pd.Series:

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from boostplugins.cli.errors import UsageError
 from boostplugins.cli.parser import run
+from boostplugins.cli.tables import read_table
 from boostplugins.estimators.sglb import SGLBRegressor
 
 
@@ -172,6 +174,82 @@ def test_a_bad_cell_does_not_make_classes_of_numbers(files, capsys):
     pd.concat([table, table.assign(y=table["y"] + "b")]).to_csv(files / "train.csv", index=False)
     assert run(_command(files)) == 2
     assert "holds 300 classes, at most 200 are taken" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sep", [",", ";"])
+@pytest.mark.parametrize("rows", [["0.1,0.2,0.3,1"] * 3, ["0,a,1,", "1,b,2,"], ["1,a,1", "2,b,2,3"]])
+def test_rows_longer_than_the_header(sep, rows, tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("\n".join(["num,cat,y", *rows]).replace(",", sep) + "\n")
+    line = 2 if rows[0].count(",") == 3 else 3
+    with pytest.raises(UsageError, match=f"long.csv: the header has 3 cells, but line {line} has 4"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("sep", [",", ";"])
+def test_a_separator_at_the_end_of_every_row(sep, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,\n0,2.5,\n1,3.5,\n".replace(",", sep))
+    assert read_table(tmp_path / "t.csv").to_dict("list") == {"a": [0, 1], "b": [2.5, 3.5]}
+
+
+def test_a_text_keeps_its_comma_where_numbers_have_points(tmp_path):
+    (tmp_path / "t.csv").write_text("a;text\n0.5;x\n1.5;1,2\n2;y\n")
+    assert read_table(tmp_path / "t.csv").to_dict("list") == {"a": [0.5, 1.5, 2.0], "text": ["x", "1,2", "y"]}
+    (tmp_path / "t.csv").write_text("a;text\n0,5;x\n1,5;1.2\n2;y\n")
+    assert read_table(tmp_path / "t.csv").to_dict("list") == {"a": [0.5, 1.5, 2.0], "text": ["x", "1.2", "y"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a;b\n0.5;1\n1,2;2\n2.5;3\n", "column 'a' of .* holds '1,2' in row 3, but .* have '.' before"),
+        ("a;b\n0,5;1\n1.2;2\n2,5;3\n", "column 'a' of .* holds '1.2' in row 3, but .* have ',' before"),
+        ("a;b\n0.5;1,5\n1.5;2,5\n", "column 'b' of .* holds '1,5' in row 2"),
+        ("a;b\n0,5;1\n1.234,5;2\n2,5;3\n", "column 'a' of .* holds '1.234,5' in row 3"),
+        ('a,b\n0.5,"1,5"\n1.5,"2,5"\n', "column 'b' of .* holds '1,5' in row 2"),
+    ],
+)
+def test_numbers_do_not_become_text_for_their_decimal_marks(content, message, tmp_path):
+    (tmp_path / "t.csv").write_text(content)
+    with pytest.raises(UsageError, match=message):
+        read_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--save", "{}/out.csv"], "--out and --save are the same file"),
+        (["--save", "{}/../{name}/out.csv"], "--out and --save are the same file"),
+        (["--out", "{}"], "is a folder; give a file"),
+        (["--save", "{}"], "is a folder; give a file"),
+        (["--save", "{}/missing/model"], "does not exist; make it first"),
+        (["--out", "{}/train.csv/out.csv"], "does not exist; make it first"),
+        (["--out", "{}/" + "x" * 300], "cannot be written: "),
+    ],
+)
+def test_places_that_cannot_be_written_are_found_before_any_work(change, message, files, capsys):
+    option, place = change
+    before = sorted(files.iterdir())
+    assert run(_command(files, option, place.format(files, name=files.name))) == 2
+    err = capsys.readouterr().err.strip()
+    assert len(err.splitlines()) == 1
+    assert message in err
+    assert sorted(files.iterdir()) == before
+
+
+def test_a_folder_without_permission(files, capsys, monkeypatch):
+    def refused(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.open", refused)  # root may write anywhere
+    assert run(_command(files)) == 2
+    assert "out.csv cannot be written: Permission denied" in capsys.readouterr().err
+
+
+def test_a_file_is_no_folder_for_the_demonstration(files, capsys):
+    for place in ("train.csv", "train.csv/demo"):
+        assert run(["--out", str(files / place)]) == 2
+        assert "train.csv is a file, not a folder" in capsys.readouterr().err
 
 
 def test_an_earlier_result_survives_a_bad_run(files):

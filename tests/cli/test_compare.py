@@ -98,6 +98,7 @@ def test_interruption_says_that_fits_are_kept(data, capsys, monkeypatch):
         (["--jobs", "0"], "--jobs must not be 0"),
         (["--id", "who"], "has no column 'who' for --id; columns"),
         (["--models", "linaer"], "unknown model 'linaer'; did you mean 'linear'"),
+        (["--out", __file__], "is a file, not a folder"),
         (["--shift-by", "year"], "--shift-by must be COL=VALUE, got year"),
         (["--shift-by", "month=1"], "has no column 'month' to shift by"),
         (["--shift-by", "year=1999"], "--shift-by year=1999 marks 0 of 90 rows; values are"),
