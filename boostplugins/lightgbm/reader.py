@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -188,11 +189,40 @@ class LightGBMReader:
         return X.astype(dict.fromkeys(text, "category")) if text else X
 
 
+def check_model_file(path: Path) -> None:
+    """Refuse a file that is no whole LightGBM model: LightGBM may end the process on one that is cut off.
+
+    Parameters
+    ----------
+    path : Path
+        A file.
+
+    Raises
+    ------
+    ValueError
+        For a file whose trees do not have the sizes that its head says.
+    """
+    text = path.read_bytes()
+    sizes = re.search(rb"^tree_sizes=([0-9 ]*)$", text, re.MULTILINE)
+    first, last = text.find(b"Tree=0\n"), text.find(b"end of trees\n")
+    whole = text.startswith(b"tree\n") and sizes is not None and 0 <= first < last
+    if whole and sizes is not None:
+        ends = first + np.cumsum([int(size) for size in sizes[1].split()] or [0])
+        heads = all(text.startswith(b"Tree=%d\n" % (k + 1), end) for k, end in enumerate(ends[:-1]))
+        whole = int(ends[-1]) == last and heads and b"end of parameters" in text[last:]
+    if not whole:
+        raise ValueError(
+            f"model must be the file of a LightGBM model, got {str(path)!r}, which is cut off, damaged or "
+            "another format: save the model again with booster.save_model"
+        )
+
+
 def _booster(model: Any) -> Booster:
     if isinstance(model, (str, Path)):
         path = Path(model)
         if not path.is_file():
             raise ValueError(f"model must be the file of a LightGBM model, got {str(model)!r}: no such file")
+        check_model_file(path)
         return Booster(model_file=path)
     if isinstance(model, Booster):
         return model
