@@ -138,6 +138,8 @@ class BayesianTrees(BaseEstimator):
     def _regressors(self, matrix: np.ndarray) -> np.ndarray:
         """Regressors of the least-squares guess: a column a level but the first, means for missing values."""
         missing = [False] * matrix.shape[1]
+        categorical = np.array([levels is not None for levels in self._columns.levels])
+        matrix = np.where(categorical & np.isnan(matrix), -1.0, matrix)  # a missing level is none of them
         full, names = expand(matrix, self._columns, range(matrix.shape[1]), missing)
         first = {
             f"{name}={levels[0]}" for name, levels in zip(self._columns.names, self._columns.levels) if levels

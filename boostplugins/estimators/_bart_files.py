@@ -19,6 +19,7 @@ from boostplugins.hbart.posterior import ForestDraws, Posterior
 _MOST_LEAVES = 128  # of a tree: its nodes are numbered by one byte
 _FOREST = ("var", "cut", "miss", "right", "start", "structure", "values")
 _DRAWS = ("sigma2", "gamma", "leaf_var")
+_SCALES = ("centre", "scale", "low", "high")
 
 
 class SavedTrees(BayesianTrees):
@@ -75,7 +76,7 @@ class SavedTrees(BayesianTrees):
         arrays |= {"n_levels": self._bins.n_levels, "n_rules": self._bins.n_rules}
         design = getattr(self, "_variance_design", None)
         if design is not None:
-            arrays |= {"design_centre": design.centre, "design_scale": design.scale}
+            arrays |= {f"design_{name}": np.asarray(getattr(design, name)) for name in _SCALES}
         state = {
             "params": params,
             "n_chains": posterior.n_chains,
@@ -117,8 +118,9 @@ class SavedTrees(BayesianTrees):
         self._variance_design = None
         if head["design"] is not None:
             which, missing, labels = (tuple(part) for part in head["design"])
-            scales = arrays["design_centre"], arrays["design_scale"]
-            self._variance_design = VarianceDesign(which, missing, None, labels, *scales)
+            # Earlier files have no ranges.
+            scales = {name: arrays[f"design_{name}"] for name in _SCALES if f"design_{name}" in arrays}
+            self._variance_design = VarianceDesign(which, missing, None, labels, **scales)
         for name, value in head["state"].items():
             setattr(self, name, value)
         if head["classes"] is not None:

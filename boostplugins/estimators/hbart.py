@@ -36,7 +36,9 @@ class HBARTRegressor(TreeRegressor):
         Model of the variance; "constant" is BART.
     variance_features : None, sequence of int or str, "none", callable or transformer, default=None
         Covariates of a log-linear variance: all columns (categories as one column a level), some,
-        none at all, or what a function of X returns, such as `OrthogonalPolynomials`.
+        none at all, or what a function of X returns, such as `OrthogonalPolynomials`. In prediction
+        each is cut to its range in training, so that a constant one has no effect; a level not seen
+        there is the average level, or a missing one where levels were missing in training.
     n_variance_trees : int, default=20
         Trees of a variance forest.
     variance_spread : float, default=1.5

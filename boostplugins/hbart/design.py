@@ -29,7 +29,8 @@ def expand(matrix: np.ndarray, columns: Columns, which: Sequence[int], missing: 
     Returns
     -------
     tuple of (ndarray of shape (n, d), list of str)
-        Regressors, NaN where an ordered value is missing, and their names.
+        Regressors and their names; NaN where an ordered value is missing, or a level that has no
+        indicator to say so.
     """
     parts, names = [], []
     for j in which:
@@ -38,8 +39,10 @@ def expand(matrix: np.ndarray, columns: Columns, which: Sequence[int], missing: 
             parts.append(column)
             names.append(columns.names[j])
         else:
+            # Without an indicator no training row lacked a level: all zeros would be like none of them.
+            unknown = np.isnan(column) & (not missing[j])
             for number, level in enumerate(levels):
-                parts.append((column == number).astype(np.float64))
+                parts.append(np.where(unknown, np.nan, column == number))
                 names.append(f"{columns.names[j]}={level}")
         if missing[j]:
             parts.append(np.isnan(column).astype(np.float64))
@@ -63,6 +66,9 @@ class VarianceDesign:
         Names of the covariates.
     centre, scale : ndarray of shape (k,)
         Means and standard deviations in training.
+    low, high : ndarray of shape (k,), optional
+        Ranges in training, to which covariates of new rows are cut; both the mean for a constant one.
+        Without limit in models saved before there were ranges.
     """
 
     which: tuple[int, ...]
@@ -71,6 +77,8 @@ class VarianceDesign:
     names: tuple[str, ...]
     centre: np.ndarray
     scale: np.ndarray
+    low: np.ndarray | float = -np.inf
+    high: np.ndarray | float = np.inf
 
     @classmethod
     def learn(cls, X: Any, matrix: np.ndarray, columns: Columns, features: Any) -> VarianceDesign:
@@ -109,9 +117,11 @@ class VarianceDesign:
         number = np.maximum(present.sum(axis=0), 1)
         centre = np.where(present, raw, 0.0).sum(axis=0) / number
         scale = np.sqrt(np.where(present, (raw - centre) ** 2, 0.0).sum(axis=0) / number)
-        # A constant column has no effect that data could show; the prior alone speaks of it.
-        scale = np.where(scale > 1e-12 * np.maximum(np.abs(centre), 1e-300), scale, 1.0)
-        return cls(which, missing, transform, tuple(names), centre, scale)
+        # A constant column has no effect that data could show: cut to its mean it has none anywhere.
+        varies = scale > 1e-12 * np.maximum(np.abs(centre), 1e-300)
+        low = np.where(varies, np.where(present, raw, np.inf).min(axis=0), centre)
+        high = np.where(varies, np.where(present, raw, -np.inf).max(axis=0), centre)
+        return cls(which, missing, transform, tuple(names), centre, np.where(varies, scale, 1.0), low, high)
 
     def _raw(self, X: Any, matrix: np.ndarray, columns: Columns) -> tuple[np.ndarray, list[str]]:
         if self.transform is None:
@@ -140,7 +150,8 @@ class VarianceDesign:
         Returns
         -------
         ndarray of shape (n, k)
-            Covariates of mean 0 and standard deviation 1 in training; a missing value is 0.
+            Covariates of mean 0 and standard deviation 1 in training, cut to their range there; a missing
+            value is 0, and so are all columns of a missing or unseen level that no indicator stands for.
         """
         raw, _ = self._raw(X, matrix, columns)
-        return np.nan_to_num((raw - self.centre) / self.scale, nan=0.0)
+        return np.nan_to_num((np.clip(raw, self.low, self.high) - self.centre) / self.scale, nan=0.0)
