@@ -109,8 +109,8 @@ class Predictive:
 
     def _each(self, y: ArrayLike) -> np.ndarray:
         """Responses shaped to meet theta's leading axes."""
-        y = np.asarray(y)
-        pairs = self.family.pairs and (y.dtype.names is not None or y.ndim == 2)
+        values = np.asarray(y)
+        pairs = self.family.pairs and (values.dtype.names is not None or values.ndim == 2)
         y = self.family.responses(y) if pairs else np.asarray(y, dtype=np.float64)
         if y.ndim and y.shape != (len(self),):
             raise ValueError(f"y must be a number or have shape ({len(self)},), got {y.shape}")

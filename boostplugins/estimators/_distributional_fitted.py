@@ -10,6 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._blocks import in_blocks
@@ -135,6 +136,89 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         """
         given = None if offset is None else np.asarray(offset)
         return in_blocks(lambda rows, off: self.predict_dist(rows, off).interval(coverage), X, given)
+
+    def predict_quantiles(self, X: Any, q: ArrayLike, offset: ArrayLike | None = None) -> np.ndarray:
+        """Predict quantiles of the response.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        q : array-like of shape (n_quantiles,)
+            Probabilities in (0, 1).
+        offset : array-like of shape (n_samples,), optional
+            As for `predict_dist`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_quantiles)
+            Quantiles, non-decreasing in `q`, in units of the target.
+        """
+        levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
+
+        def quantiles(rows: Any, off: np.ndarray | None) -> np.ndarray:
+            dist = self.predict_dist(rows, off)
+            return np.stack([dist.ppf(level) for level in levels], axis=1)
+
+        return in_blocks(quantiles, X, None if offset is None else np.asarray(offset))
+
+    def log_score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+    ) -> float:
+        """Average the log predictive density (or probability) of responses.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like of shape (n_samples,)
+            Responses; for `IntervalCensored` pairs of limits, as in `fit`.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        offset : array-like of shape (n_samples,), optional
+            As for `predict_dist`.
+
+        Returns
+        -------
+        float
+            Mean log density, higher is better.
+        """
+        check_is_fitted(self, "models_")
+        seen = self.family_.responses(y) if self.family_.pairs else np.asarray(y)
+        given = None if offset is None else np.asarray(offset)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        scores = in_blocks(lambda rows, t, off: self.predict_dist(rows, off).log_pdf(t), X, seen, given)
+        return float(np.average(scores, weights=weights))
+
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None
+    ) -> float:
+        """Coefficient of determination R^2 of the predictive means.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like of shape (n_samples,)
+            Observed responses; pairs of limits have a `log_score` only.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        offset : array-like of shape (n_samples,), optional
+            As for `predict_dist`.
+
+        Returns
+        -------
+        float
+            At most 1, higher is better.
+        """
+        check_is_fitted(self, "models_")
+        values = np.asarray(y)
+        if self.family_.pairs and (values.dtype.names is not None or values.shape[1:] == (2,)):
+            raise ValueError(
+                f"score needs one observed response a row, got pairs of limits (family {self.family_.name}); "
+                "use log_score"
+            )
+        return float(r2_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
     def predict_uncertainty(self, X: Any, offset: ArrayLike | None = None) -> Uncertainty:
         """Split the predictive variance into knowledge and data parts.

@@ -105,13 +105,14 @@ class TrainedDistributional(FittedDistributional):
     ) -> tuple[RawRange, Any]:
         X, y, weight, offset = rows
         step = ("natural" if family.locations else "fisher") if self.step is None else self.step
-        steps = Steps(family, units.inward(y), weight, units.offset(family, offset), step_exponent(step))
+        known = units.offset(family, offset)
+        steps = Steps(units.standard(family), units.inward(family, y), weight, known, step_exponent(step))
         scores = (steps.start, steps.low, steps.high)
         if nothing_to_split(X):
             return scores, None
         watched = None
         if held is not None:
-            watched = (held[0], units.inward(held[1]), held[2], units.offset(family, held[3]))
+            watched = (held[0], units.inward(family, held[1]), held[2], units.offset(family, held[3]))
         model = self._trainer.train(
             steps, X, categorical=self.categorical_features_, eval_set=watched, settings=settings
         )
@@ -122,15 +123,17 @@ class TrainedDistributional(FittedDistributional):
     ) -> tuple[RawRange, Any]:
         """Train a chain; where nothing can be learnt, as without one, there is the best constant."""
         X, y, weight, _ = rows
-        inward, offset = units.inward(y), units.offset(family, rows[3])
+        inward, offset = units.inward(family, y), units.offset(family, rows[3])
+        inner = units.standard(family)
         if nothing_to_split(X) or ((y == y[0]).all() and offset is None):
-            start = family.init(inward, weight, offset)
-            return (start, *limits(family, start)), None
-        start, limit, chain = chains.train(self, family, X, inward, weight, offset, seed)
+            start = inner.init(inward, weight, offset)
+            return (start, *limits(inner, start)), None
+        start, limit, chain = chains.train(self, inner, X, inward, weight, offset, seed)
         scores = (start, *np.array(limit).T)
         if held is not None:
-            theta = self._theta(family, Units(), scores, chain, held[0], units.offset(family, held[3]))
-            chain.history = chains.history(family, theta, units.inward(held[1]), held[2], self.metric)
+            theta = self._theta(inner, Units(), scores, chain, held[0], units.offset(family, held[3]))
+            seen = units.inward(family, held[1])
+            chain.history = chains.history(inner, theta, seen, held[2], self.metric)
         return scores, chain
 
     def _plan(

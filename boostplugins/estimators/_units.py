@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from boostplugins.families import Family
+from boostplugins.families import Censored, Family, IntervalCensored, Truncated
 from boostplugins.links import Identity, Log
 
 # Spread given to constant responses, relative to their size.
 _LEAST = 1e-9
+
+
+def _root(family: Family) -> Family:
+    """The family whose parameters follow the units: limits are moved with the responses."""
+    while isinstance(family, (Censored, Truncated, IntervalCensored)):
+        family = family.base
+    return family
 
 
 @dataclass(frozen=True)
@@ -47,12 +54,13 @@ class Units:
         Units
             Mean and standard deviation, or the mean alone, or no change.
         """
-        if family.discrete or family.equivariance is None:
+        root = _root(family)
+        if family.discrete or root.equivariance is None:
             return cls()
         y = family.points(y)
         middle = float(np.median(y))  # sums of y - middle keep the digits of a large common part
         mean = middle + float(np.average(y - middle, weights=weight))
-        if family.equivariance == "scale":
+        if root.equivariance == "scale":
             return cls(mean if mean > 0 else 1.0)
         widest = float(np.abs(y - mean).max())  # squares of large responses would overflow
         sd = widest and widest * float(np.sqrt(np.average(((y - mean) / widest) ** 2, weights=weight)))
@@ -61,11 +69,35 @@ class Units:
             sd = least if least > 0 else 1.0
         return cls(sd, mean)
 
-    def inward(self, y: np.ndarray) -> np.ndarray:
+    def standard(self, family: Family) -> Family:
+        """Give the family of standardised responses.
+
+        Parameters
+        ----------
+        family : Family
+            That of the responses.
+
+        Returns
+        -------
+        Family
+            The same, but for limits of its own, which are standardised too.
+        """
+        if self == Units():
+            return family
+        if isinstance(family, (Censored, Truncated)):
+            low, high = ((limit - self.shift) / self.scale for limit in (family.low, family.high))
+            return replace(family, base=self.standard(family.base), low=low, high=high)
+        if isinstance(family, IntervalCensored):
+            return replace(family, base=self.standard(family.base))
+        return family
+
+    def inward(self, family: Family, y: np.ndarray) -> np.ndarray:
         """Standardise responses.
 
         Parameters
         ----------
+        family : Family
+            That of the responses.
         y : ndarray of shape (n_samples,)
             Responses.
 
@@ -75,10 +107,20 @@ class Units:
             Standardised ones.
         """
         if y.dtype.names is None:
-            return (y - self.shift) / self.scale
+            return self._between_limits(family, y, (y - self.shift) / self.scale)
         moved = np.empty_like(y)  # pairs of limits
         for name in y.dtype.names:
             moved[name] = (y[name] - self.shift) / self.scale
+        return moved
+
+    def _between_limits(self, family: Family, y: np.ndarray, moved: np.ndarray) -> np.ndarray:
+        """Keep responses off limits that they lie beside, whatever the rounding."""
+        while isinstance(family, (Censored, Truncated)):
+            inner = self.standard(family)
+            assert isinstance(inner, (Censored, Truncated))
+            moved = np.where(y > family.low, np.maximum(moved, np.nextafter(inner.low, np.inf)), moved)
+            moved = np.where(y < family.high, np.minimum(moved, np.nextafter(inner.high, -np.inf)), moved)
+            family = family.base
         return moved
 
     def offset(self, family: Family, offset: np.ndarray | None) -> np.ndarray | None:
@@ -96,7 +138,7 @@ class Units:
         ndarray of shape (n_samples,) or None
             Standardised.
         """
-        if offset is None or 0 not in family.locations:
+        if offset is None or 0 not in _root(family).locations:
             return offset
         return offset / self.scale
 
@@ -117,7 +159,7 @@ class Units:
         """
         if self == Units():
             return theta
-        return family.rescale(theta, self.scale, self.shift)
+        return _root(family).rescale(theta, self.scale, self.shift)
 
     def raw_map(self, family: Family) -> tuple[np.ndarray, np.ndarray]:
         """How raw scores change: factor and shift of each.
@@ -137,7 +179,7 @@ class Units:
         factor, shift = np.ones(family.n_params), np.zeros(family.n_params)
         if self == Units():
             return factor, shift
-        moved = self.outward(family, theta)
+        moved, family = self.outward(family, theta), _root(family)
         for k, link in enumerate(family.links):
             if k in family.locations:
                 factor[k], shift[k] = self.scale, self.shift

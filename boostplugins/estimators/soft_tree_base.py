@@ -58,6 +58,12 @@ class SoftTreeBase(BaseEstimator):
             raise ValueError(
                 "y must be given: this estimator requires y to be passed, but the target y is None"
             )
+        family = getattr(self, "family", None)
+        if isinstance(family, Family) and family.pairs:
+            raise ValueError(
+                f"family must be one of observed responses, got {family!r}; soft trees do not take limits of "
+                "each row, DistributionalRegressor does"
+            )
         X, self._categorical = fit_frame(self, X, self.cat_features)
         warn_of_column(y)
         y = check_target(y)

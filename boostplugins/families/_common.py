@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,6 +88,30 @@ def within(inside: np.ndarray, density: np.ndarray) -> np.ndarray:
         Log densities.
     """
     return np.where(inside, np.maximum(density, LEAST_LOG), -np.inf)
+
+
+def check_limits(low: object, high: object, remedy: str = "") -> None:
+    """Refuse limits that are no two numbers in order.
+
+    Parameters
+    ----------
+    low, high : object
+        Limits found.
+    remedy : str, default=""
+        What to do instead of giving many limits, appended to the message.
+
+    Raises
+    ------
+    ValueError
+        Naming the limit.
+    """
+    for name, value in (("low", low), ("high", high)):
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+            shape = f" of shape {value.shape}" if isinstance(value, np.ndarray) else ""
+            found = repr(value) if isinstance(value, str) else f"a {type(value).__name__}{shape}"
+            raise ValueError(f"{name} must be one number, the same for all rows, got {found}{remedy}")
+    if not low < high:  # type: ignore[operator]
+        raise ValueError(f"low must be below high, got {low:g} and {high:g}")
 
 
 def columns(theta: ArrayLike) -> list[np.ndarray]:

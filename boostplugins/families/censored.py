@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins.families._between import score_between
-from boostplugins.families._common import limited, quiet, within
+from boostplugins.families._common import check_limits, limited, quiet, within
 from boostplugins.families._numeric import LEVEL_WEIGHTS, LEVELS
 from boostplugins.families.base import Family
 from boostplugins.families.normal import Normal
@@ -53,8 +53,7 @@ class Censored(Family):
     def __post_init__(self) -> None:
         if not isinstance(self.base, Family) or self.base.discrete or self.base.atoms:
             raise ValueError(f"base of Censored must be a continuous family, got {self.base!r}")
-        if not self.low < self.high:
-            raise ValueError(f"low must be below high, got {self.low:g} and {self.high:g}")
+        check_limits(self.low, self.high, "; for limits of each row's own use IntervalCensored")
 
     @property
     def params(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -91,6 +90,9 @@ class Censored(Family):
 
     def check_theta(self, theta: np.ndarray) -> None:
         self.base.check_theta(theta)
+
+    def observed(self, y: np.ndarray) -> np.ndarray:
+        return (y > self.low) & (y < self.high)
 
     def _guess(self, y: np.ndarray, weight: np.ndarray, offset: np.ndarray | None) -> np.ndarray:
         inside = (y > self.low) & (y < self.high) & (weight > 0) & self.base.support.contains(y)

@@ -150,6 +150,7 @@ class IntervalCensored(Family):
         weight = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=np.float64)
         points = self.points(rows)
         usable = self.base.support.contains(points) & (weight > 0)
+        self._check_bounds(rows[weight > 0])
         if (usable & self.observed(rows)).all():
             return self.base.init(points, weight, offset)
         if not usable.any():
@@ -157,6 +158,19 @@ class IntervalCensored(Family):
         part = None if offset is None else np.asarray(offset, dtype=np.float64)[usable]
         guess = self.base.init(points[usable], weight[usable], part)
         return best_constant(self, rows, weight, guess, offset)
+
+    def _check_bounds(self, rows: np.ndarray) -> None:
+        """Refuse rows whose likelihood only grows as the distribution runs off to one side."""
+        known, support = self.observed(rows), self.base.support
+        for end, bounded in (
+            ("above", rows["upper"] < support.high),
+            ("below", rows["lower"] > support.low),
+        ):
+            if not (known | bounded).any():
+                raise ValueError(
+                    f"y must have an observed row, or one with a finite limit {end} within the {support} of "
+                    f"family {self.name}, got none in {len(rows)} rows: the likelihood has no maximum"
+                )
 
     def score_and_fisher(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rows, raw = as_intervals(y), np.asarray(raw, dtype=np.float64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins.families._between import log_between, score_between
-from boostplugins.families._common import limited, quiet, within
+from boostplugins.families._common import check_limits, limited, quiet, within
 from boostplugins.families._invert import invert
 from boostplugins.families._numeric import LEVEL_WEIGHTS, LEVELS
 from boostplugins.families.base import Family
@@ -56,8 +56,7 @@ class Truncated(Family):
     def __post_init__(self) -> None:
         if not isinstance(self.base, Family) or self.base.discrete or self.base.atoms:
             raise ValueError(f"base of Truncated must be a continuous family, got {self.base!r}")
-        if not self.low < self.high:
-            raise ValueError(f"low must be below high, got {self.low:g} and {self.high:g}")
+        check_limits(self.low, self.high)
 
     @property
     def params(self) -> tuple[str, ...]:  # type: ignore[override]
