@@ -23,6 +23,9 @@ from boostplugins.uncertainty import Uncertainty
 if TYPE_CHECKING:
     from boostplugins.predictive import Predictive
 
+# Rounding of the responses at most, as a share of their standard deviation.
+_MOST_LOST = 0.1
+
 
 class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
     """Regressor that samples its posterior by (cyclical) stochastic gradient Langevin boosting.
@@ -119,7 +122,7 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         X : array-like of shape (n_samples, n_features)
             Features; NaN stands for missing numbers.
         y : array-like of shape (n_samples,)
-            Finite responses.
+            Finite responses, whose spread single precision can hold.
         sample_weight : array-like of shape (n_samples,), optional
             Weights.
         eval_set : tuple of (X, y) or (X, y, sample_weight), or list with one, optional
@@ -138,6 +141,7 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
             raise ValueError(f"loss must be a regression loss, got {loss.name!r}; use SGLBClassifier")
         frame, categorical = fit_frame(self, X, self.cat_features)
         target = check_target(labels_of(y, len(frame)))
+        _check_rounding(target)
         weight = check_weight(sample_weight, len(target))
         self.categorical_features_ = categorical
         held = None
@@ -207,3 +211,15 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         else:
             raise AttributeError(f"the {self.loss_.name} loss has no predictive distribution")
         return Predictive(Normal(), theta)
+
+
+def _check_rounding(y: np.ndarray) -> None:
+    """Refuse responses whose spread is lost in the single precision in which boosters keep labels."""
+    with np.errstate(all="ignore"):
+        lost = np.std(y - y.astype(np.float32))
+    spread = np.std(y)
+    if lost > _MOST_LOST * spread:
+        raise ValueError(
+            "y must keep its spread in single precision, in which boosters hold labels: its standard deviation "
+            f"is {spread:.3g}, rounding adds {lost:.3g}; subtract a constant from y, such as its mean"
+        )

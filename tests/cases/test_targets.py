@@ -71,6 +71,13 @@ def test_c03_f12_any_origin_of_the_response(name):
 
 
 @pytest.mark.parametrize("booster", ["catboost", "lightgbm"])
+def test_c03_a_spread_lost_in_single_precision_is_refused(booster):
+    X, y = problem("SGLB-catboost")
+    with pytest.raises(ValueError, match="subtract a constant from y"):
+        build("SGLB-catboost", booster=booster).fit(X, y + 1e9)
+
+
+@pytest.mark.parametrize("booster", ["catboost", "lightgbm"])
 def test_c03_a05_b04_origin_without_noise(booster):
     X, y = problem("SGLB-catboost")
     settings = {"booster": booster, "prior": None, "temperature": np.inf}
