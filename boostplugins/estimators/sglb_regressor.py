@@ -220,6 +220,6 @@ def _check_rounding(y: np.ndarray) -> None:
     spread = np.std(y)
     if lost > _MOST_LOST * spread:
         raise ValueError(
-            "y must keep its spread in single precision, in which boosters hold labels: its standard deviation "
-            f"is {spread:.3g}, rounding adds {lost:.3g}; subtract a constant from y, such as its mean"
+            "y must keep its spread in single precision, in which boosters hold labels: its standard "
+            f"deviation is {spread:.3g}, rounding adds {lost:.3g}; subtract a constant from y, such as its mean"
         )
