@@ -221,5 +221,5 @@ def _check_rounding(y: np.ndarray) -> None:
     if lost > _MOST_LOST * spread:
         raise ValueError(
             "y must keep its spread in single precision, in which boosters hold labels: its standard "
-            f"deviation is {spread:.3g}, rounding adds {lost:.3g}; subtract a constant from y, such as its mean"
+            f"deviation is {spread:.3g}, rounding adds {lost:.3g}; subtract a constant from y: its mean"
         )

@@ -11,6 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from boostplugins.families import Family
+from boostplugins.families._steps import limits
 from boostplugins.soft_trees.criteria import curvature, information
 from boostplugins.soft_trees.encoding import Encoder
 from boostplugins.soft_trees.growth import Grown, Growth, grow
@@ -36,6 +37,9 @@ _FIRMNESS = 30.0
 # How far a location may leave the range of its training values, as a share of that range; scales and
 # shapes may not: a straight line in log units soon promises far too much.
 _BEYOND = 0.25
+
+# Equal responses, at least and as a share of the rows, that a vanishing spread is put down to.
+_TIED, _TIED_SHARE = 10, 0.05
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,13 @@ def fit_model(
         "df": grown.df,
         "criterion": grown.criterion + 2.0 * change,
     }
+    floor, _ = limits(family, family.init(y, weight))
+    _warn_of_ties(
+        family,
+        [units.fold(p, k).value(b) for k, (p, b) in enumerate(zip(grown.predictors, blocks))],
+        floor,
+        y,
+    )
     path = grown.path.copy()
     path[:, 1] -= change
     path[:, 3] += 2.0 * change
@@ -155,7 +166,7 @@ def fit_model(
         columns,
         terms,
         tuple(
-            _bounded(units.fold(p, k), block, k in family.locations)
+            _bounded(units.fold(p, k), block, k in family.locations, float(floor[k]))
             for k, (p, block) in enumerate(zip(grown.predictors, blocks))
         ),
         tuple(units.factor[k] * a for k, a in enumerate(shift)),
@@ -234,12 +245,34 @@ def _refit(objective: Objective, grown: Grown, settings: Settings) -> Grown:
     )
 
 
-def _bounded(predictor: Predictor, block: Block, location: bool) -> Predictor:
-    """Keep the tree within the range of its training values, a location with some room."""
+def _bounded(predictor: Predictor, block: Block, location: bool, floor: float) -> Predictor:
+    """Keep the tree within the range of its training values, a location with some room.
+
+    A spread also stays above the floor of all fits: where responses are tied, or predicted exactly, the
+    likelihood has no bound.
+    """
     value = predictor.tree.value(block.x)
     low, high = float(value.min()), float(value.max())
     room = _BEYOND * (high - low) if location else 0.0
-    return replace(predictor, low=low - room, high=high + room)
+    low = low - room if block.basis.shape[1] else max(low - room, floor)
+    return replace(predictor, low=low, high=max(high + room, low))
+
+
+def _warn_of_ties(family: Family, raw: Sequence[np.ndarray], floor: np.ndarray, y: np.ndarray) -> None:
+    """Say that a continuous family has met a point mass."""
+    if family.discrete:
+        return
+    for value, least in zip(raw[1:], floor[1:]):
+        tied = max(np.unique(y[value < least], return_counts=True)[1], default=0)
+        if tied >= max(_TIED, _TIED_SHARE * len(y)) and tied < len(y):
+            logger.warning(
+                "%d of %d responses are equal, and the spread vanishes there: it is held at its floor, and "
+                "new rows may lie far outside; consider a family with point masses (hurdle, zero-inflated, "
+                "Tweedie, Censored)",
+                tied,
+                len(y),
+            )
+            return
 
 
 def _shared_columns(

@@ -18,6 +18,7 @@ def saved(tmp_path_factory):
     return booster, path
 
 
+@pytest.mark.filterwarnings("ignore:the model was trained without Langevin noise")
 def test_a_whole_file_is_the_model(saved):
     booster, path = saved
     X, _ = regression(60)

@@ -146,3 +146,13 @@ def test_a_spread_that_lives_on_rows_taken_up_by_the_mean(alone, found):
     model = [Predictor(np.empty(0), mean), Predictor(np.empty(0), low)]
     assert collapses(objective, model, 0.5) is found
     assert not collapses(objective, [model[0], Predictor(np.empty(0), flat)], 0.5)
+
+
+def test_tied_responses_are_named_and_the_spread_keeps_its_floor(caplog):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(150, 2))
+    y = np.maximum(X[:, 0] + 0.5 * rng.normal(size=150), 0.0)
+    model = SoftTreeRegressor(ridge=0.1).fit(X, y)
+    assert "responses are equal" in caplog.text
+    far = 3.0 * rng.normal(size=(500, 2))
+    assert model.predict_dist(far).std().min() >= 0.99e-4 * y.std()
