@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -38,8 +39,12 @@ _FIRMNESS = 30.0
 # shapes may not: a straight line in log units soon promises far too much.
 _BEYOND = 0.25
 
+# Rows that a least spread needs: so many, or this share of all.
+_FEW_ROWS, _FEW_SHARE = 10, 0.01
 # Equal responses, at least and as a share of the rows, that a vanishing spread is put down to.
 _TIED, _TIED_SHARE = 10, 0.05
+# Responses are rounded where so few of them differ; gaps below this share of their range are the same value.
+_ROUNDED, _SAME = 0.5, 1e-6
 
 
 @dataclass(frozen=True)
@@ -143,14 +148,23 @@ def fit_model(
     if not settings.inner:
         grown = replace(grown, predictors=[Predictor(p.gamma, p.tree.push_down()) for p in grown.predictors])
     change = float(weight.sum()) * units.log_scale(family)
+    floor = _floor(family, y, weight)
+    bounded = tuple(
+        _bounded(
+            units.fold(p, k), block, k in family.locations, k in family.scales and k > 0, float(floor[k])
+        )
+        for k, (p, block) in enumerate(zip(grown.predictors, blocks))
+    )
+    raw = np.stack([p.value(block) for p, block in zip(bounded, blocks)], axis=1)
+    fit = replace(objective, y=y).log_likelihood(raw)
+    lost = grown.log_likelihood - change - fit  # to the bounds
     figures = {
         "ridge": objective.penalty.gates,
-        "log_likelihood": grown.log_likelihood - change,
-        "penalised_log_likelihood": grown.penalised - change,
+        "log_likelihood": fit,
+        "penalised_log_likelihood": grown.penalised - change - lost,
         "df": grown.df,
-        "criterion": grown.criterion + 2.0 * change,
+        "criterion": grown.criterion + 2.0 * (change + lost),
     }
-    floor, _ = limits(family, family.init(y, weight))
     _warn_of_ties(
         family,
         [units.fold(p, k).value(b) for k, (p, b) in enumerate(zip(grown.predictors, blocks))],
@@ -165,10 +179,7 @@ def fit_model(
         encoder,
         columns,
         terms,
-        tuple(
-            _bounded(units.fold(p, k), block, k in family.locations, float(floor[k]))
-            for k, (p, block) in enumerate(zip(grown.predictors, blocks))
-        ),
+        bounded,
         tuple(units.factor[k] * a for k, a in enumerate(shift)),
         tuple(units.factor[k] * e for k, e in enumerate(errors)),
         figures,
@@ -245,17 +256,32 @@ def _refit(objective: Objective, grown: Grown, settings: Settings) -> Grown:
     )
 
 
-def _bounded(predictor: Predictor, block: Block, location: bool, floor: float) -> Predictor:
+def _bounded(predictor: Predictor, block: Block, location: bool, scale: bool, floor: float) -> Predictor:
     """Keep the tree within the range of its training values, a location with some room.
 
-    A spread also stays above the floor of all fits: where responses are tied, or predicted exactly, the
-    likelihood has no bound.
+    A spread stays above what only a few rows have, whose responses may be close to their means by chance,
+    and above the floor of all fits: where responses are tied, or predicted exactly, the likelihood has no
+    bound.
     """
-    value = predictor.tree.value(block.x)
-    low, high = float(value.min()), float(value.max())
+    value = np.sort(predictor.tree.value(block.x))
+    few = max(math.ceil(_FEW_SHARE * len(value)), min(_FEW_ROWS, len(value) // 20)) if scale else 1
+    low, high = float(value[few - 1 if few else 0]), float(value[-1])
     room = _BEYOND * (high - low) if location else 0.0
     low = low - room if block.basis.shape[1] else max(low - room, floor)
     return replace(predictor, low=low, high=max(high + room, low))
+
+
+def _floor(family: Family, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Least raw scores: those of all fits, and of a spread what rounding of the responses leaves."""
+    floor, _ = limits(family, family.init(y, weight))
+    values = np.unique(y)
+    if family.locations and not family.discrete and 1 < len(values) <= _ROUNDED * len(y):
+        gaps = np.diff(values)
+        step = float(gaps[gaps > _SAME * float(values[-1] - values[0])].min(initial=np.inf))
+        if np.isfinite(step):
+            for k in family.scales:
+                floor[k] = max(floor[k], np.log(step / np.sqrt(12.0)))
+    return floor
 
 
 def _warn_of_ties(family: Family, raw: Sequence[np.ndarray], floor: np.ndarray, y: np.ndarray) -> None:
