@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import weakref
@@ -270,9 +271,26 @@ class GuardedCallbacks:
             raise self.error
 
 
+# CatBoost has one logger a process, which the first of two trainings at once takes away as it ends: the
+# other one may then write to nothing, and end the process.
+_ONE_AT_A_TIME = threading.RLock()
+
+
+def _new_lock() -> None:
+    """A child of a fork has no thread that could give the lock back."""
+    global _ONE_AT_A_TIME  # noqa: PLW0603
+    _ONE_AT_A_TIME = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Pass Ctrl-C on as what it is, wherever it met Python code that CatBoost was calling.
+    """Train on CatBoost, one fit of a process at a time, and pass Ctrl-C on as what it is.
+
+    CatBoost makes an error of its own of a Ctrl-C that met Python code which it was calling.
 
     Yields
     ------
@@ -285,7 +303,8 @@ def interruptible() -> Iterator[None]:
         In place of the error that CatBoost makes of it.
     """
     try:
-        yield
+        with _ONE_AT_A_TIME:
+            yield
     except CatBoostError as error:
         if re.search("^KeyboardInterrupt", str(error), re.MULTILINE):
             raise KeyboardInterrupt from error

@@ -9,6 +9,7 @@ import numpy as np
 from catboost import CatBoostRegressor, Pool
 
 from boostplugins.catboost.binding import FitSettings
+from boostplugins.catboost.callback import interruptible
 
 _MAX_ROWS = 20_000
 _MIN_ROWS = 20  # below, there is nothing to hold out: the variance of the target stands in
@@ -69,7 +70,8 @@ def held_out_variance(pool: Any) -> float:
         iterations=300, learning_rate=0.1, depth=6, verbose=False, random_seed=0, allow_writing_files=False
     )
     try:
-        model.fit(used, eval_set=held, early_stopping_rounds=20)
+        with interruptible():
+            model.fit(used, eval_set=held, early_stopping_rounds=20)
     except Exception:  # no usable feature, or a constant part: nothing explains the target
         return spread
     residual = np.asarray(held.get_label(), dtype=np.float64) - model.predict(held)
