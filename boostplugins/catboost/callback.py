@@ -278,7 +278,7 @@ _ONE_AT_A_TIME = threading.RLock()
 
 def _new_lock() -> None:
     """A child of a fork has no thread that could give the lock back."""
-    global _ONE_AT_A_TIME  # noqa: PLW0603
+    global _ONE_AT_A_TIME
     _ONE_AT_A_TIME = threading.RLock()
 
 
