@@ -85,7 +85,10 @@ class Units:
         if self == Units():
             return family
         if isinstance(family, (Censored, Truncated)):
-            low, high = ((limit - self.shift) / self.scale for limit in (family.low, family.high))
+            # In single precision, in which boosters hold labels, a response at a limit is at it still.
+            low, high = (
+                float(np.float32((limit - self.shift) / self.scale)) for limit in (family.low, family.high)
+            )
             return replace(family, base=self.standard(family.base), low=low, high=high)
         if isinstance(family, IntervalCensored):
             return replace(family, base=self.standard(family.base))
@@ -114,12 +117,14 @@ class Units:
         return moved
 
     def _between_limits(self, family: Family, y: np.ndarray, moved: np.ndarray) -> np.ndarray:
-        """Keep responses off limits that they lie beside, whatever the rounding."""
+        """Keep responses at limits, and off limits that they lie beside, whatever the rounding."""
         while isinstance(family, (Censored, Truncated)):
             inner = self.standard(family)
             assert isinstance(inner, (Censored, Truncated))
-            moved = np.where(y > family.low, np.maximum(moved, np.nextafter(inner.low, np.inf)), moved)
-            moved = np.where(y < family.high, np.minimum(moved, np.nextafter(inner.high, -np.inf)), moved)
+            above = float(np.nextafter(np.float32(inner.low), np.float32(np.inf)))
+            below = float(np.nextafter(np.float32(inner.high), np.float32(-np.inf)))
+            moved = np.where(y > family.low, np.maximum(moved, above), inner.low)
+            moved = np.where(y < family.high, np.minimum(moved, below), inner.high)
             family = family.base
         return moved
 
