@@ -215,6 +215,6 @@ def test_f07_twenty_kills_at_random_moments(tmp_path):
             ended = child.wait() == 0
         kills, ends = kills + (not ended), ends + ended
         for path in tmp_path.glob("*.npy"):
-            np.testing.assert_array_equal(np.load(path), expected[path.stem])
+            np.testing.assert_array_equal(np.load(path), expected[path.stem], err_msg=path.stem)
             path.unlink()
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["fits"]
