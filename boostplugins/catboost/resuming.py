@@ -150,11 +150,24 @@ def train(
             copy = Path(folder) / "copy"
             shutil.copyfile(snapshot, copy)
             look = kept | {"iterations": 1, "snapshot_file": str(copy), "snapshot_interval": 10**6}
+            grown = _Grown()
             try:
-                clock.done = int(chain.fit(CatBoost(look), pool, callbacks=[clock], **options).tree_count_)
+                seen = chain.fit(CatBoost(look), pool, callbacks=[clock, grown], **options)
             except CatBoostError as error:
                 raise ValueError(
                     f"snapshot {str(snapshot)!r} cannot be gone on with; remove it and "
                     f"{str(checkpoint.path)!r}: {str(error).splitlines()[0]}"
                 ) from None
+            # A snapshot of the very beginning holds no tree: the look has grown the first one itself.
+            clock.done = int(seen.tree_count_) - grown.trees
         return chain.fit(CatBoost(kept), pool, callbacks=[clock, *callbacks], **options)
+
+
+class _Grown:
+    """Callback that counts the trees which are not the snapshot's."""
+
+    trees = 0
+
+    def after_iteration(self, info: Any) -> bool:
+        self.trees += 1
+        return True

@@ -218,3 +218,29 @@ def test_f07_twenty_kills_at_random_moments(tmp_path):
             np.testing.assert_array_equal(np.load(path), expected[path.stem], err_msg=path.stem)
             path.unlink()
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["fits"]
+
+
+class Stop:
+    """Callback that breaks a fit off at a tree."""
+
+    def __init__(self, tree):
+        self.tree = tree
+
+    def after_iteration(self, info):
+        if info.iteration == self.tree:
+            raise RuntimeError("broken off")
+        return True
+
+
+@pytest.mark.parametrize("tree", [1, 2, 5])
+def test_a_catboost_fit_broken_off_at_its_first_trees(tree, tmp_path):
+    """CatBoost's first snapshot is of the beginning, and holds no tree."""
+    name = "sglb_regressor_catboost"
+    alone = predictor(fitted(name))(rows())
+    model = make(name).set_params(checkpoint=tmp_path / "a", checkpoint_every=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(RuntimeError, match="broken off"):
+            model.fit(rows(), target(name), callbacks=[Stop(tree)])
+        model.fit(rows(), target(name))
+    np.testing.assert_array_equal(predictor(model)(rows()), alone)
