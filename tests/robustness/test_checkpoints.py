@@ -220,7 +220,7 @@ def test_f07_twenty_kills_at_random_moments(tmp_path):
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["fits"]
 
 
-class Stop:
+class Break:
     """Callback that breaks a fit off at a tree."""
 
     def __init__(self, tree):
@@ -241,6 +241,6 @@ def test_a_catboost_fit_broken_off_at_its_first_trees(tree, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(RuntimeError, match="broken off"):
-            model.fit(rows(), target(name), callbacks=[Stop(tree)])
+            model.fit(rows(), target(name), callbacks=[Break(tree)])
         model.fit(rows(), target(name))
     np.testing.assert_array_equal(predictor(model)(rows()), alone)
