@@ -41,6 +41,7 @@ def test_c13_f06_h04_a12_the_seed_is_enough(name):
 @each
 def test_c13_other_kinds_of_seeds(name):
     if name == "HBART-CV":
+        # Its estimator, HBARTRegressor, is one of the other names of this test.
         pytest.skip("HBARTRegressorCV has no random_state: the estimator that it searches holds the seed")
     X, y = problem(name, n=40)
     for seed in (None, np.random.RandomState(0)):

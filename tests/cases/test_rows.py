@@ -181,6 +181,7 @@ def test_i11_weights(name):
 @each
 def test_c09_b02_rows_of_weight_zero_are_no_rows(name):
     if name == "BART-classes":
+        # Without the argument there is no weight of zero to give.
         pytest.skip("BARTClassifier.fit has no sample_weight: a latent normal has no precision to weight")
     X, y = problem(name)
     outlier = "no" if is_classifier(ALL[name]) else 1e3

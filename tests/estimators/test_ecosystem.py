@@ -124,6 +124,7 @@ def test_bags():
 def test_metadata_reach_fit_and_score(name):
     """Weights go through a pipeline under a cross-validation by scikit-learn's routing."""
     if name == "BART-classes":
+        # Without the argument there is nothing for scikit-learn to route.
         pytest.skip("BARTClassifier.fit has no sample_weight: a latent normal has no precision to weight")
     X, y = problem(name)
     weight = np.linspace(0.5, 2.0, 60)

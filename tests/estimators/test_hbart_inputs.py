@@ -137,6 +137,7 @@ def test_i09_fewer_rows_than_two_leaves_need(kind, n):
         assert model.posterior_.mean.n_leaves.max() <= max(n // least, 1)
 
 
+# Linux alone lists the threads of compiled code; what fits give is tested everywhere.
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="counts threads in /proc")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_i10_no_more_threads_than_asked_for(n_jobs, monkeypatch):

@@ -409,6 +409,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.slow
+# Windows has no fork, and so no child that inherits compiled code.
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_h03_fit_in_a_forked_child():
     done = subprocess.run(

@@ -195,6 +195,7 @@ def wait_for_changes(child, folder, number):
 
 
 @pytest.mark.slow
+# Windows has no such signal; fits broken off by exceptions are tested everywhere.
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no kill -9 here")
 def test_f07_twenty_kills_at_random_moments(tmp_path):
     """Kill -9 the same three fits and a comparison until they end; they go on where they stood."""

@@ -317,6 +317,7 @@ def test_writing_is_all_or_nothing(tmp_path, monkeypatch):
     assert path.read_bytes() == b"new"
 
 
+# Elsewhere a file has no mode that could be wrong.
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
 def test_files_have_the_mode_that_any_new_file_has(tmp_path):
     (tmp_path / "plain").touch()

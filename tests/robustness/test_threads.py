@@ -76,6 +76,7 @@ def in_child(name):
 def test_h05_children_of_a_process_that_has_fitted(method):
     """Children must neither hang on threads that they did not inherit nor find other numbers."""
     if method == "fork" and not hasattr(os, "fork"):
+        # Windows cannot make such a child, and so nothing can go wrong in it.
         pytest.skip("this system has no fork: spawn and loky are tested")
     expected = [in_child(name) for name in SOME]
     if method == "loky":

@@ -148,6 +148,7 @@ def test_float32_follows_float64():
 def test_an_epoch_allocates_nothing_a_batch(spec):
     memory = pytest.importorskip("numba.core.runtime._nrt_python")
     if numba.config.DISABLE_JIT or not hasattr(memory, "memsys_enable_stats"):
+        # Plain Python allocates at every step: only compiled code has the property.
         pytest.skip("numba's runtime counts allocations, and it is off or of another version here")
     memory.memsys_enable_stats()
     layout, state, rows = make(spec, batch=4)
