@@ -89,8 +89,10 @@ class ForestDraws:
         Returns
         -------
         ForestDraws
-            All of them.
+            All of them; the very object where there is one.
         """
+        if len(parts) == 1:
+            return parts[0]
         n_nodes = np.cumsum([0, *(len(part.var) for part in parts)])
         n_structures = np.cumsum([0, *(len(part.start) - 1 for part in parts)])
         return cls(
@@ -188,6 +190,13 @@ class Pieces:
         self.variance.append(variance)
         self.scalars.append(scalars)
 
+    def pack(self) -> None:
+        """Make one piece of all, which the posterior may share instead of holding the draws again."""
+        if self.scalars:
+            self.mean[:] = [_one_chain(self.mean)]
+            self.variance[:] = [_one_chain(self.variance)]
+            self.scalars[:] = [np.concatenate(self.scalars)]
+
     @property
     def n_draws(self) -> int:
         """Draws so far."""
@@ -197,6 +206,8 @@ class Pieces:
 def _one_chain(parts: list[ForestDraws]) -> ForestDraws:
     """Join a chain's rounds, whose structure numbers already count through."""
     joined = ForestDraws.join(parts)
+    if len(parts) == 1:
+        return joined
     structure = np.concatenate([part.structure for part in parts])
     return ForestDraws(
         joined.var, joined.cut, joined.miss, joined.right, joined.start, structure, joined.values
@@ -235,17 +246,19 @@ class Posterior:
         Parameters
         ----------
         chains : sequence of Pieces
-            Draws of each chain.
+            Draws of each chain; packed in place.
 
         Returns
         -------
         Posterior
             All draws.
         """
+        for chain in chains:
+            chain.pack()
         n = min(chain.n_draws for chain in chains)
-        mean = ForestDraws.join([_one_chain(chain.mean).head(n) for chain in chains])
-        variance = ForestDraws.join([_one_chain(chain.variance).head(n) for chain in chains])
-        scalars = np.concatenate([np.concatenate(chain.scalars)[:n] for chain in chains])
+        mean = ForestDraws.join([chain.mean[0].head(n) for chain in chains])
+        variance = ForestDraws.join([chain.variance[0].head(n) for chain in chains])
+        scalars = np.concatenate([chain.scalars[0][:n] for chain in chains])
         sigma2, leaf_var, gamma = scalars[:, 0].copy(), scalars[:, 1].copy(), scalars[:, 2:].copy()
         return cls(mean, variance, sigma2, gamma, leaf_var, len(chains))
 

@@ -121,3 +121,28 @@ def test_draws_stay_right_after_an_interruption(keep_before, monkeypatch):
     rows = run.chain.mean.rows
     np.testing.assert_allclose(f[-1], run.chain.target - rows.residual, atol=3e-6)
     np.testing.assert_allclose(spread[-1], posterior.sigma2[-1] / rows.weight, rtol=3e-5)
+
+
+def test_draws_are_held_once_and_go_on():
+    """Collecting packs a chain's rounds; the posterior of one chain shares them, and later draws follow."""
+    problem = make_problem()
+    settings = {"n_trees": 3, "n_variance_trees": 2, "beta": 0.5}
+    in_two, in_one = (start(problem, seed=5, **settings)[0] for _ in range(2))
+    for n_steps in (7, 1, 12):
+        advance(in_two, n_steps, keep=True)
+    first = collect([in_two])
+    assert len(in_two.pieces.mean) == len(in_two.pieces.variance) == len(in_two.pieces.scalars) == 1
+    assert np.shares_memory(first.mean.var, in_two.pieces.mean[0].var)
+    assert np.shares_memory(first.variance.values, in_two.pieces.variance[0].values)
+    advance(in_two, 10, keep=True)
+    advance(in_one, 30, keep=True)
+    assert first.n_draws == 20
+    codes = in_one.chain.mean.rows.codes
+    more, whole = collect([in_two]), collect([in_one])
+    for forest in ("mean", "variance"):
+        halves, full = getattr(more, forest), getattr(whole, forest)
+        got = halves.predict(codes, slice(None), forest == "variance")
+        np.testing.assert_array_equal(got, full.predict(codes, slice(None), forest == "variance"))
+        before = getattr(first, forest).predict(codes, slice(None), forest == "variance")
+        np.testing.assert_array_equal(got[:20], before)
+    np.testing.assert_array_equal(more.sigma2, whole.sigma2)
