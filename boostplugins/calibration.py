@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 
 from boostplugins._mixture import LEVELS
-from boostplugins._validation import check_option, check_weight
+from boostplugins._validation import check_integer, check_option, check_weight
 from boostplugins.families._crps import (
     moment_over_integers,
     panel_edges,
@@ -20,6 +20,7 @@ from boostplugins.families._crps import (
 )
 from boostplugins.metrics.pit import pit
 from boostplugins.predictive import Predictive
+from boostplugins.uncertainty import Uncertainty
 
 # Factors beyond this range mean that something other than a scale is wrong.
 _WIDEST = np.log(30.0)
@@ -73,7 +74,7 @@ class Recalibrator:
         y : array-like of shape (n_samples,)
             Responses of rows that the model was not trained on.
         dist : Predictive
-            Their predictions.
+            Their predictions, of any family but those of classes.
         sample_weight : array-like of shape (n_samples,), optional
             Weights.
 
@@ -83,6 +84,8 @@ class Recalibrator:
             This object.
         """
         check_option("method", self.method, ("scale", "conformal"))
+        if dist.family.classification:
+            raise ValueError(f"dist must have responses in an order, not the classes of {dist.family!r}")
         y = dist.family.responses(y)
         if dist.family.pairs and not (self.method == "scale" and dist.family.locations):
             raise ValueError(
@@ -117,11 +120,12 @@ class Recalibrator:
         Predictive
             Corrected ones.
         """
-        if hasattr(self, "factor_"):
-            return widen(dist, self.factor_)
-        if not hasattr(self, "map_"):
+        self._check_fitted()
+        return widen(dist, self.factor_) if self.method == "scale" else Recalibrated(dist, self.map_)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "factor_" if self.method == "scale" else "map_"):
             raise ValueError("this Recalibrator is not fitted yet; call fit(y, dist) first")
-        return Recalibrated(dist, self.map_)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the fitted correction.
@@ -131,12 +135,9 @@ class Recalibrator:
         dict
             JSON-ready; `from_dict` reads it.
         """
-        held: dict[str, Any] = {"method": self.method}
-        if hasattr(self, "factor_"):
-            held["factor"] = self.factor_
-        if hasattr(self, "map_"):
-            held["map"] = self.map_.tolist()
-        return held
+        self._check_fitted()
+        learnt = {"factor": self.factor_} if self.method == "scale" else {"map": self.map_.tolist()}
+        return {"method": self.method, **learnt}
 
     @classmethod
     def from_dict(cls, held: dict[str, Any]) -> Recalibrator:
@@ -334,6 +335,7 @@ class Recalibrated(Predictive):
         return np.where(np.isfinite(mean), mean, self.base.ppf(0.5)) if not np.isfinite(mean).all() else mean
 
     def sample(self, size: int = 1, random_state: int | np.random.Generator | None = None) -> np.ndarray:
+        size = check_integer("size", size, 0)
         rng = np.random.default_rng(random_state)
         if not size:
             return np.empty((len(self), 0))
@@ -350,7 +352,7 @@ class Recalibrated(Predictive):
         edges = panel_edges(self._edges(), y[:, None])
         return panel_integral(lambda x: (self._cdf_at(x) - (x >= y[:, None])) ** 2, edges)
 
-    def uncertainty(self) -> Any:
+    def uncertainty(self) -> Uncertainty:
         """Split the corrected variance in the proportions of the uncorrected one.
 
         Returns
@@ -358,8 +360,6 @@ class Recalibrated(Predictive):
         Uncertainty
             Variances in squared units of the target.
         """
-        from boostplugins.uncertainty import Uncertainty
-
         plain, total = self.base.uncertainty(), self.var()
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.nan_to_num(plain.knowledge / plain.total)

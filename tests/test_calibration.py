@@ -115,3 +115,19 @@ def test_weights_and_descriptions():
     with pytest.raises(ValueError, match="method must be one of"):
         Recalibrator("magic").fit(y, dist)
     assert stats.kstest(pit(y, one.apply(dist)), "uniform").pvalue > 1e-4
+
+
+def test_another_method_replaces_the_correction_of_the_first():
+    y, dist = overconfident()
+    fitted = Recalibrator("scale").fit(y, dist)
+    fitted.method = "conformal"
+    with pytest.raises(ValueError, match="not fitted"):
+        fitted.apply(dist)
+    again = fitted.fit(y, dist).apply(dist)
+    assert (again.ppf(0.05) == Recalibrator("conformal").fit(y, dist).apply(dist).ppf(0.05)).all()
+    assert set(fitted.to_dict()) == {"method", "map"}
+
+
+def test_classes_have_no_order_to_recalibrate():
+    with pytest.raises(ValueError, match="dist must have responses in an order"):
+        Recalibrator().fit(np.zeros(50), Predictive("bernoulli", np.full((50, 1), 0.3)))
