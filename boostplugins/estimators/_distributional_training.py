@@ -15,7 +15,7 @@ from boostplugins.estimators._distributional_fitted import FittedDistributional
 from boostplugins.estimators._holding_out import MANY, HoldingOut
 from boostplugins.estimators._labels import nothing_to_split
 from boostplugins.estimators._rows import Rows, pick
-from boostplugins.estimators._selection import comparable_log_score, folds, select, whole_numbers
+from boostplugins.estimators._selection import comparable_log_score, folds, select, split, whole_numbers
 from boostplugins.estimators._units import Units
 from boostplugins.families import Family, get_family
 from boostplugins.families._steps import Steps, limits, step_exponent
@@ -146,9 +146,7 @@ class TrainedDistributional(FittedDistributional):
         if holding.n_folds is not None:
             return [(pick(rows, used), pick(rows, out)) for used, out in folds(n, holding.n_folds, seed)]
         if held is None and fraction is not None and n > 1:
-            if fraction > 0.5:
-                raise ValueError(f"validation_fraction must be at most 0.5, got {fraction}")
-            used, out = next(folds(n, max(round(1.0 / fraction), 2), seed))
+            used, out = split(n, fraction, seed)
             return [(pick(rows, used), pick(rows, out))]
         return [(rows, held)]
 

@@ -85,6 +85,11 @@ def resolve(settings: Any, n: int, has_eval_set: bool, family: Family, sampling:
     -------
     HoldingOut
         Without open settings.
+
+    Raises
+    ------
+    ValueError
+        If classes, which have no order, are to be recalibrated.
     """
     n_folds, fraction = settings.n_folds, settings.validation_fraction
     given = has_eval_set or not _open(n_folds) or not _open(fraction)
@@ -99,6 +104,8 @@ def resolve(settings: Any, n: int, has_eval_set: bool, family: Family, sampling:
         patience = _PATIENCE if (own or has_eval_set) and not sampling else None
     if _is_auto(calibration):
         calibration = "scale" if own and family.locations else None
+    if calibration is not None and family.classification:
+        raise ValueError(f"calibration must be None for the classes of {family!r}, got {calibration!r}")
     return HoldingOut(n_folds, fraction, patience, calibration)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -110,11 +111,38 @@ def folds(n: int, count: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarra
     tuple of ndarray
         Rows used and rows held out, both sorted.
     """
-    order = np.random.default_rng(seed).permutation(n)
-    for part in np.array_split(order, count):
-        used = np.ones(n, dtype=bool)
-        used[part] = False
-        yield np.flatnonzero(used), np.sort(part)
+    for part in np.array_split(_shuffled(n, seed), count):
+        yield _without(part, n), np.sort(part)
+
+
+def split(n: int, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cut rows once; of one in k rows the first of k folds is held out.
+
+    Parameters
+    ----------
+    n : int
+        Rows, at least 2.
+    fraction : float
+        Share of rows to hold out, in (0, 1), rounded up to whole rows; one row at least is used.
+    seed : int
+        Seed of the shuffle.
+
+    Returns
+    -------
+    tuple of ndarray
+        Rows used and rows held out, both sorted.
+    """
+    held = min(max(math.ceil(fraction * n - 1e-9), 1), n - 1)
+    part = _shuffled(n, seed)[:held]
+    return _without(part, n), np.sort(part)
+
+
+def _shuffled(n: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).permutation(n)
+
+
+def _without(part: np.ndarray, n: int) -> np.ndarray:
+    return np.setdiff1d(np.arange(n), part)
 
 
 def select(

@@ -7,6 +7,7 @@ import pytest
 
 from boostplugins import DistributionalRegressor
 from boostplugins.estimators._holding_out import FEW, MANY, HoldingOut, check, resolve
+from boostplugins.estimators._selection import folds, split
 from boostplugins.families import get_family
 from tests.estimators.distributional_data import both
 
@@ -46,6 +47,24 @@ def test_contradictions_are_refused():
         resolved(100, {"n_folds": 3}, eval_set=True)
     with pytest.raises(ValueError, match="calibration must be one of"):
         resolved(100, {"calibration": "isotonic"})
+    X, y = np.arange(8.0)[:, None], np.tile([0.0, 1.0], 4)
+    with pytest.raises(ValueError, match="calibration must be None for the classes of"):
+        DistributionalRegressor("bernoulli", n_folds=2, calibration="scale").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("n", "fraction", "held"), [(10, 0.3, 3), (10, 0.4, 4), (10, 0.75, 8), (7, 0.01, 1), (5, 0.99, 4)]
+)
+def test_the_share_asked_for_is_held_out(n, fraction, held):
+    used, out = split(n, fraction, seed=0)
+    assert len(out) == held
+    assert sorted([*used, *out]) == list(range(n))
+
+
+def test_one_row_in_five_is_the_first_of_five_folds():
+    for n in (10, 11, 14, 5000):
+        first, second = next(folds(n, 5, seed=3)), split(n, 0.2, seed=3)
+        assert all((one == other).all() for one, other in zip(first, second))
 
 
 @both
