@@ -14,7 +14,7 @@ from boostplugins.soft_trees.tree import SoftTree
 from boostplugins.soft_trees.working import working_tree
 
 _HALVINGS = 10
-# Longest step of one round in any raw score: a scoring step far from the optimum may overshoot.
+# Longest step of one round in a raw score of log or logit units: a scoring step far from the optimum may overshoot.
 _LONGEST = 3.0
 
 
@@ -156,14 +156,17 @@ def boost(
         raw += scale * values
         rounds.append(trees)
         training.append(reached)
-        if held_out is None or held_raw is None:
+        line = f"round {number + 1}: training {reached:.5f}"
+        if held_out is not None and held_raw is not None:
+            for k, tree in enumerate(trees):
+                held_raw[:, k] += tree.value(held_out[0])
+            validation.append(_mean_score(family, held_out[1], held_out[2], held_raw))
+            line += f", validation {validation[-1]:.5f}"
+        if report is not None:
+            report(line)
+        if held_out is None:
             best = len(rounds)
             continue
-        for k, tree in enumerate(trees):
-            held_raw[:, k] += tree.value(held_out[0])
-        validation.append(_mean_score(family, held_out[1], held_out[2], held_raw))
-        if report is not None:
-            report(f"round {number + 1}: training {reached:.5f}, validation {validation[-1]:.5f}")
         if validation[-1] > validation[best]:
             best = len(rounds)
         elif len(rounds) - best >= plan.patience:

@@ -132,3 +132,12 @@ def test_i07_constant_targets():
         with pytest.warns(UserWarning, match="constant"):
             model.fit(X, np.full(20, 3.0))
         np.testing.assert_allclose(model.predict(X), 3.0)
+
+
+@pytest.mark.parametrize("share", [None, 0.2])
+def test_boosting_reports_each_round_with_and_without_held_out_rows(share, capsys):
+    X, y = data(100)
+    SoftBoostingRegressor(n_estimators=3, validation_fraction=share, verbose=True).fit(X, y)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert all(("validation" in line) == (share is not None) for line in lines)
