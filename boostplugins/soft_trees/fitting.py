@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from boostplugins.families import Family
 from boostplugins.families._steps import limits
-from boostplugins.soft_trees.criteria import curvature, information
+from boostplugins.soft_trees.criteria import DF_ROWS, curvature, information, jacobian
 from boostplugins.soft_trees.encoding import Encoder
 from boostplugins.soft_trees.growth import Grown, Growth, grow
 from boostplugins.soft_trees.model import SoftTreeModel, make_block
@@ -253,6 +253,7 @@ def _refit(objective: Objective, grown: Grown, settings: Settings) -> Grown:
         predictors=predictors,
         log_likelihood=fit,
         penalised=fit - objective.penalties(predictors),
+        criterion=grown.criterion + 2.0 * (grown.log_likelihood - fit),
     )
 
 
@@ -361,8 +362,6 @@ def jacobian_product(project: np.ndarray, predictor: Predictor, block: Block) ->
     ndarray of shape (n_columns, n_numbers)
         In the order of `jacobian`.
     """
-    from boostplugins.soft_trees.criteria import DF_ROWS, jacobian
-
     total: np.ndarray | float = 0.0
     for at in range(0, project.shape[1], DF_ROWS):
         here = slice(at, at + DF_ROWS)

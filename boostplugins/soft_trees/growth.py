@@ -221,7 +221,7 @@ def _split_twice(
     found: list[tuple[Gate, np.ndarray, int, int]] = []
     for k in parameters:
         tree, x = model[k].tree, objective.blocks[k].x[rows]
-        path = _path_weights(tree, Block.of_features(x))
+        path = tree.path_weights(x)
         for leaf in _divisible(tree, x, growth, 2):
             pairs = propose_pairs(
                 x, path[:, leaf], share * score[rows, k], share * fisher[rows, k], *_ridges(objective, k)
@@ -272,7 +272,7 @@ def _split(
     raw = objective.raw(model)
     score, fisher = objective.derivatives(raw)
     before = objective.log_likelihood(raw) - objective.penalties(model)
-    weights = {k: _path_weights(model[k].tree, objective.blocks[k]) for k in parameters}
+    weights = {k: model[k].tree.path_weights(objective.blocks[k].x) for k in parameters}
     found = _screen(objective, model, growth, weights, score, fisher)
     best, best_value = None, before + _least_gain(before)
     for candidate in found[: growth.polished]:
@@ -312,7 +312,3 @@ def _screen(
 
 def _ridges(objective: Objective, k: int) -> tuple[float, float]:
     return objective.penalty.gates, objective.penalty.nodes * objective.blocks[k].firmness
-
-
-def _path_weights(tree: SoftTree, block: Block) -> np.ndarray:
-    return np.exp(tree.log_path_weights(block.x))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from boostplugins.families import Family
+from boostplugins.soft_trees.criteria import logit_slopes
 from boostplugins.soft_trees.encoding import Encoder
 from boostplugins.soft_trees.objective import Block, Predictor
 from boostplugins.soft_trees.structured import Term
@@ -40,7 +41,7 @@ class SoftTreeModel:
     errors : tuple of ndarray
         Standard errors of gamma + a.
     figures : dict of str to float
-        Ridge, log likelihood, degrees of freedom, criterion, smoothing penalties.
+        Ridge, log likelihood without and with penalties, degrees of freedom, criterion.
     path : ndarray of shape (n_steps, 4)
         Leaves, penalised log likelihood, degrees of freedom and criterion along the growth.
 
@@ -206,8 +207,6 @@ class SoftTreeModel:
             ``mean((d eta / d column)^2)`` over standardised columns; a structured effect's part is
             the variance of the effect.
         """
-        from boostplugins.soft_trees.criteria import logit_slopes
-
         block, predictor = self.blocks(X)[parameter], self.predictors[parameter]
         slopes = logit_slopes(predictor.tree, block.x)
         total = np.zeros(self.encoder.n_features)

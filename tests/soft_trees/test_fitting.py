@@ -34,6 +34,17 @@ def test_result_does_not_depend_on_units(tree):
     )
 
 
+def test_figures_describe_the_model_returned():
+    """Its log likelihood by the family, and the criterion of that one, also after the refit of spreads."""
+    X, y = data()
+    settings = Settings(ridge=1.0, growth=Growth(max_leaves=4, criterion="bic"))
+    model = fit_model(NORMAL, X, y, None, settings)
+    figures = model.figures
+    assert figures["log_likelihood"] == pytest.approx(NORMAL.log_pdf(y, model.theta(X)).sum())
+    price = np.log(len(y)) * figures["df"]
+    assert figures["criterion"] == pytest.approx(price - 2.0 * figures["log_likelihood"])
+
+
 def test_result_does_not_depend_on_where_zero_is():
     X, y = data()
     settings = Settings(ridge=1.0, growth=Growth(max_leaves=2))
