@@ -17,7 +17,7 @@ from boostplugins.estimators._bart_results import RegressionResults
 from boostplugins.hbart.bins import Bins
 from boostplugins.hbart.chains import Problem
 from boostplugins.hbart.design import VarianceDesign
-from boostplugins.hbart.priors import Hyperparameters, guess_sigma, sigma_scale
+from boostplugins.hbart.priors import Hyperparameters, calibration_rows, guess_sigma, sigma_scale
 
 # Scale given to a constant response, relative to its size: draws stay within rounding of it.
 _CONSTANT_SCALE = 1e-9
@@ -56,7 +56,8 @@ class TreeRegressor(RegressionResults, SavedTrees):
             self._variance_design = VarianceDesign.learn(X, matrix, self._columns, features)
             z = self._variance_design.standardised(X, matrix, self._columns)
         varies = z.shape[1] > 0 or hyper.n_variance_trees > 0
-        guess = guess_sigma(self._regressors(matrix), target, self._weight, varies)
+        some = calibration_rows(len(y))
+        guess = guess_sigma(self._regressors(matrix[some]), target[some], self._weight[some], varies)
         problem = Problem(
             self._bins.codes(matrix),
             self._bins.rules(),

@@ -19,6 +19,7 @@ from boostplugins.hbart.trees import Rules, new_trees
 
 _REFRESH_EVERY = 64  # iterations; rounds end there, so that their length changes no bit
 _ROUND_SECONDS = 0.25  # aim of a round: how long an interruption waits
+_BLOCK_ROWS = 100_000  # rows in double precision at a time
 _SECONDS_PER_ROW_AND_TREE = 3e-9
 _SECONDS_PER_TREE = 2e-6
 # Nodes that a round's record makes room for: NumPy asks for huge pages from 4 MB on, and a few nodes
@@ -124,10 +125,12 @@ def start_run(
 
 def _start_linear(z: np.ndarray, given: np.ndarray, hyper: Hyperparameters, informed: bool) -> LogLinear:
     k = z.shape[1]
-    z = z * (1.0 if informed else 0.0)
     tight = np.full(k, 1.0 / hyper.gamma_var)
-    zt = np.ascontiguousarray(z.T, dtype=np.float32)
-    information = 0.5 * zt.astype(np.float64) @ zt.T.astype(np.float64) + np.diag(tight)
+    zt = np.ascontiguousarray(z.T if informed else np.zeros_like(z.T), dtype=np.float32)
+    information = np.diag(tight)
+    for first in range(0, len(z), _BLOCK_ROWS):  # no second copy of all rows
+        block = zt[:, first : first + _BLOCK_ROWS].astype(np.float64)
+        information += 0.5 * block @ block.T
     gamma = np.full(k, float(hyper.gamma_mean))
     linear = LogLinear(
         zt,

@@ -116,7 +116,11 @@ class VarianceDesign:
         present = ~np.isnan(raw)
         number = np.maximum(present.sum(axis=0), 1)
         centre = np.where(present, raw, 0.0).sum(axis=0) / number
-        scale = np.sqrt(np.where(present, (raw - centre) ** 2, 0.0).sum(axis=0) / number)
+        squares = raw - centre  # in place: there may be millions of rows
+        squares *= squares
+        squares[~present] = 0.0
+        scale = np.sqrt(squares.sum(axis=0) / number)
+        del squares
         # A constant column has no effect that data could show: cut to its mean it has none anywhere.
         varies = scale > 1e-12 * np.maximum(np.abs(centre), 1e-300)
         low = np.where(varies, np.where(present, raw, np.inf).min(axis=0), centre)
@@ -154,4 +158,7 @@ class VarianceDesign:
             value is 0, and so are all columns of a missing or unseen level that no indicator stands for.
         """
         raw, _ = self._raw(X, matrix, columns)
-        return np.nan_to_num((np.clip(raw, self.low, self.high) - self.centre) / self.scale, nan=0.0)
+        z = np.clip(raw, self.low, self.high)
+        z -= self.centre
+        z /= self.scale
+        return np.nan_to_num(z, copy=False, nan=0.0)

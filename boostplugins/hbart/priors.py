@@ -168,6 +168,22 @@ def sigma_scale(guess: float, nu: float, q: float) -> float:
     return guess**2 * float(chi2.ppf(1.0 - q, nu)) / nu
 
 
+def calibration_rows(n: int) -> slice:
+    """Choose the rows that the guess of sigma looks at: some are enough.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+
+    Returns
+    -------
+    slice
+        All of some thousand rows, every so many of more.
+    """
+    return slice(None, None, -(-n // _CALIBRATION_ROWS))
+
+
 def guess_sigma(design: np.ndarray, y: np.ndarray, weight: np.ndarray, geometric: bool) -> float:
     """Guess sigma from the residuals of a linear regression.
 
@@ -188,8 +204,6 @@ def guess_sigma(design: np.ndarray, y: np.ndarray, weight: np.ndarray, geometric
     float
         Guess, positive; from sd(y) where p >= n - 1 or the regressors are collinear.
     """
-    step = -(-len(y) // _CALIBRATION_ROWS)
-    design, y, weight = design[::step], y[::step], weight[::step]
     root = np.sqrt(weight)
     centre = np.average(y, weights=weight)
     residual = (y - centre) * root
