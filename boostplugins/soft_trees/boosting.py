@@ -14,7 +14,7 @@ from boostplugins.soft_trees.tree import SoftTree
 from boostplugins.soft_trees.working import working_tree
 
 _HALVINGS = 10
-# Longest step of one round in a raw score of log or logit units: a scoring step far from the optimum may overshoot.
+# Longest step of one round in log or logit units: a scoring step far from the optimum may overshoot.
 _LONGEST = 3.0
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from boostplugins.soft_trees.criteria import degrees_of_freedom, information_criterion, sample_rows
-from boostplugins.soft_trees.objective import Block, Objective, Predictor
+from boostplugins.soft_trees.objective import Objective, Predictor
 from boostplugins.soft_trees.refine import refine, refine_split, update_coefficients
 from boostplugins.soft_trees.screening import SCREEN_ROWS, Gate, polish, propose, propose_pairs
 from boostplugins.soft_trees.studentize import collapses
