@@ -324,7 +324,7 @@ class CyclicalSGLB:
             categories = set(fit.pool.get_cat_feature_indices())
             numbers = [i for i in range(fit.pool.num_col()) if i not in categories]
             fitted = prior.fit(fit.pool.X_, columns=numbers) if categories else prior.fit(fit.pool.X_)
-            prior = fitted.in_units(loss.prior_units(fit.pool.y_))
+            prior = fitted.in_units(loss.prior_units(fit.pool.y_, fit.pool.weight_))
         return prior
 
     def _bind(self, fit: FitSettings, loss: Loss, prior: FittedPrior | None) -> Any:
@@ -395,7 +395,7 @@ class CyclicalSGLB:
 
             return self.loss.with_noise_variance(estimate_noise_variance(fit))
         if fit.pool is not None:
-            return self.loss.ready(fit.pool.y_)
+            return self.loss.ready(fit.pool.y_, fit.pool.weight_)
         if self.loss.classification and self.loss.n_outputs > 1:
             return self.loss.ready(_class_codes(fit))
         return self.loss

@@ -40,6 +40,8 @@ class ChainPool(Pool):
     ----------
     y_ : ndarray of shape (n_samples,)
         Responses in float64.
+    weight_ : ndarray of shape (n_samples,) or None
+        Weights as given.
     labels_ : ndarray of shape (n_samples,)
         Float32 labels of the rows (one output only).
     X_ : object
@@ -55,8 +57,8 @@ class ChainPool(Pool):
         if len(self.y_) >= MAX_ROWS:
             raise ValueError(f"a chain's pool must have fewer than {MAX_ROWS} rows, got {len(self.y_)}")
         loss.check_labels(self.y_)
-        weight = check_weight(sample_weight, len(self.y_))
-        ready = loss.ready(self.y_, weight)
+        self.weight_ = check_weight(sample_weight, len(self.y_))
+        ready = loss.ready(self.y_, self.weight_)
         self.X_ = X
         self.labels_ = unique_labels(self.y_)
         if ready.n_outputs == 1 or in_turns(ready):
@@ -64,7 +66,7 @@ class ChainPool(Pool):
         else:
             rows = np.arange(len(self.y_), dtype=np.float32)
             label = np.stack([self.y_.astype(np.float32), *[rows] * (ready.n_outputs - 1)], axis=1)
-        super().__init__(X, label=label, weight=weight, **options)
+        super().__init__(X, label=label, weight=self.weight_, **options)
 
 
 def unique_labels(y: np.ndarray) -> np.ndarray:

@@ -15,8 +15,10 @@ from catboost import CatBoost, CatBoostClassifier, CatBoostError, CatBoostRegres
 from sklearn.base import clone
 
 from boostplugins.catboost import CyclicalSGLB
+from boostplugins.catboost.reader import METADATA_KEY
 from boostplugins.losses import NormalLikelihood, Softmax, SquaredError
 from boostplugins.masks import BernoulliMask
+from boostplugins.priors import RandomPrior
 from boostplugins.schedules import CosineCycle
 
 QUIET = {"verbose": False, "allow_writing_files": False, "thread_count": 1}
@@ -347,6 +349,23 @@ def test_weights_act_once():
     weighted = _regressor(chain).fit(X, y, sample_weight=w, callbacks=[chain.callback()])
     repeated = _fit(chain, np.repeat(X, w, axis=0), np.repeat(y, w))
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-6)
+
+
+def test_rows_of_no_weight_settle_nothing():
+    """Neither the range of log sigma nor the units of a prior function knows an outlier of weight 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(101, 1)), rng.normal(size=101)
+    y[100] = 1e6
+    weight = np.append(np.ones(100), 0.0)
+    stored = []
+    for rows, w in ((slice(100), None), (slice(101), weight)):
+        chain = CyclicalSGLB(NormalLikelihood(), noise="none", prior=RandomPrior())
+        settings = QUIET | {"iterations": 2} | chain.catboost_params()
+        model = CatBoost(settings | {"loss_function": chain, "eval_metric": chain.metric()})
+        model.fit(chain.pool(X[rows], y[rows], w), callbacks=[chain.callback()])
+        stored.append(json.loads(dict(model.get_metadata())[METADATA_KEY]))
+    assert stored[1]["loss"]["log_sigma_range"] == pytest.approx(stored[0]["loss"]["log_sigma_range"])
+    assert stored[1]["prior"]["units"] == pytest.approx(stored[0]["prior"]["units"])
 
 
 def test_noise_of_catboost_itself(data):
