@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_target, check_weight
 from boostplugins.catboost.callback import interruptible
-from boostplugins.catboost.distributional_models import METADATA_KEY, raw_scores, split_model
+from boostplugins.catboost.distributional_models import METADATA_KEY, least_scores, raw_scores, split_model
 from boostplugins.catboost.distributional_state import Clock, Fit, Score, Watch
 from boostplugins.families import Family, get_family
 from boostplugins.families._steps import Steps, check_metric, step_exponent
@@ -359,7 +359,7 @@ class Distributional:
         raw = raw_scores(parts, X)
         if offset is not None:
             raw[:, 0] += np.asarray(offset, dtype=np.float64)
-        return Predictive(family, family.theta(raw))
+        return Predictive(family, family.theta(np.maximum(raw, least_scores(model))))
 
 
 def _checked(

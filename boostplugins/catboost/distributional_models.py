@@ -34,12 +34,33 @@ def split_model(model: catboost.CatBoost) -> tuple[Family, list[catboost.CatBoos
     ValueError
         For a model that was not trained by `Distributional.fit` nor finished.
     """
+    held = _description(model)
+    parts = part_models(model, np.ones(model.tree_count_), np.array(held["start"]))
+    return family_from_dict(held["family"]), parts
+
+
+def least_scores(model: catboost.CatBoost) -> np.ndarray:
+    """Read the least raw scores that training kept to.
+
+    Parameters
+    ----------
+    model : catboost.CatBoost
+        Model finished by `Distributional`.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+        Limits of the links, and a floor on scales.
+    """
+    return np.array(_description(model)["low"])
+
+
+def _description(model: catboost.CatBoost) -> dict[str, Any]:
     held = dict(model.get_metadata()).get(METADATA_KEY)
     if held is None:
         raise ValueError("model must come from Distributional.fit, or be finished with loss.finish(model)")
-    description = json.loads(held)
-    family, start = family_from_dict(description["family"]), np.array(description["start"])
-    return family, part_models(model, np.ones(model.tree_count_), start)
+    described: dict[str, Any] = json.loads(held)
+    return described
 
 
 def raw_scores(parts: list[catboost.CatBoost], X: Any, **options: Any) -> np.ndarray:

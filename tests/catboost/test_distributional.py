@@ -121,3 +121,12 @@ def test_misuse_is_refused():
         Distributional("normal").fit(np.ones((50, 1)), y, **QUICK)
     with pytest.raises(ValueError, match="sample_weight must be >= 0"):
         Distributional("normal").fit(X, y, sample_weight=-np.ones(50), **QUICK)
+
+
+def test_predictions_keep_the_floor_of_training():
+    """Half of the responses have no noise: their scale ends at a ten-thousandth of the constant's."""
+    X = np.repeat([0.0, 1.0], 100)[:, None]
+    y = X[:, 0] * np.random.default_rng(0).normal(size=200)
+    loss = Distributional("normal")
+    model = loss.fit(X, y, rounds=100, depth=1, learning_rate=0.5, thread_count=1, l2_leaf_reg=0.0)
+    assert loss.predict_dist(model, X).theta[0, 1] == pytest.approx(1e-4 * y.std(), rel=1e-9)
