@@ -15,6 +15,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -59,11 +60,17 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     Parameters
     ----------
     path : str or Path
-        File to write or replace.
+        File to write or replace. A link stays one: the file that it leads to is replaced. A device or a
+        pipe, such as ``/dev/stdout``, is written to.
     content : bytes
         Its content.
     """
     path = Path(path)
+    if is_stream(path):
+        with open(path, "wb") as file:
+            file.write(content)
+        return
+    path = Path(os.path.realpath(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     # Not `tempfile`, whose files only their owner may read.
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
@@ -72,10 +79,28 @@ def write_bytes(path: str | Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        if path.is_file():
+            shutil.copymode(path, temporary)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def is_stream(path: Path) -> bool:
+    """Tell whether a path is a device or a pipe, which must not be replaced by a file.
+
+    Parameters
+    ----------
+    path : Path
+        Any path.
+
+    Returns
+    -------
+    bool
+        False for files, folders and what does not exist.
+    """
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def write_model(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from boostplugins._files import is_stream
 from boostplugins.cli.errors import UsageError
 
 
@@ -42,9 +44,14 @@ def _check_file(option: str, path: Path) -> None:
     try:
         if path.is_dir():
             raise UsageError(f"{option} {path} is a folder; give a file")
-        if not path.resolve().parent.is_dir():
+        if not is_stream(path) and not path.resolve().parent.is_dir():
             raise UsageError(f"the folder of {path} does not exist; make it first")
+        if is_stream(path):  # trying it would be seen at its other end
+            if not os.access(path, os.W_OK):
+                raise UsageError(f"{option} {path} cannot be written: Permission denied")
+            return
         # Permissions alone do not tell: file systems are full, read-only or bound names in length.
+        path = path.resolve()
         probe = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         probe.open("xb").close()
         probe.unlink()

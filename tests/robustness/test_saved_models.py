@@ -326,6 +326,25 @@ def test_files_have_the_mode_that_any_new_file_has(tmp_path):
     assert len(modes) == 1
 
 
+@pytest.mark.skipif(os.name != "posix", reason="links, modes and pipes are POSIX")
+def test_links_modes_and_pipes_are_kept(tmp_path):
+    kept, link, pipe = tmp_path / "kept", tmp_path / "link", tmp_path / "pipe"
+    kept.write_bytes(b"old")
+    kept.chmod(0o600)
+    link.symlink_to(kept)
+    write_bytes(link, b"new")
+    assert link.is_symlink()
+    assert kept.read_bytes() == b"new"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_bytes(pipe, b"through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert pipe.is_fifo()
+    assert sorted(tmp_path.iterdir()) == [kept, link, pipe]
+
+
 def test_equal_models_make_equal_files(tmp_path):
     for number in range(2):
         fitted("hbart").save(tmp_path / f"model{number}")
