@@ -35,15 +35,17 @@ def seed_of(random_state: Any) -> int:
     raise TypeError(f"random_state must be an integer >= 0, a generator or None, got {random_state!r}")
 
 
-def labels_of(y: Any, n: int | None) -> np.ndarray:
+def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
     """Take the labels out of a vector, a column, a Series or a DataFrame of one column.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,) or (n_samples, 1)
         Labels.
-    n : int or None
+    n : int
         Rows expected.
+    name : str, default="y"
+        Name of the labels, for messages.
 
     Returns
     -------
@@ -51,7 +53,7 @@ def labels_of(y: Any, n: int | None) -> np.ndarray:
         Labels, of any type.
     """
     if y is None:
-        raise ValueError("y must be given, got None; requires y to be passed, but the target y is None")
+        raise ValueError(f"{name} must be given, got None; requires y to be passed, but the target y is None")
     values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         if not hasattr(y, "columns"):
@@ -62,14 +64,14 @@ def labels_of(y: Any, n: int | None) -> np.ndarray:
             )
         values = values[:, 0]
     if values.ndim != 1:
-        raise ValueError(f"y must have shape (n_samples,), got {values.shape}")
-    refuse_times("y", values)
-    if n is not None and len(values) != n:
+        raise ValueError(f"{name} must have shape (n_samples,), got {values.shape}")
+    refuse_times(name, values)
+    if len(values) != n:
         raise ValueError(
-            f"X and y must have the same number of rows (inconsistent), got {n} and {len(values)}"
+            f"X and {name} must have the same number of rows (inconsistent), got {n} and {len(values)}"
         )
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError("y must be finite, got NaN or infinity; drop such rows")
+        raise ValueError(f"{name} must be finite, got NaN or infinity; drop such rows")
     return values
 
 

@@ -32,7 +32,7 @@ def check_rows(
     y, weight, offset : array-like of shape (n_samples,)
         Responses, and weights and offset or None.
     name : str
-        Name of the responses, for messages.
+        Name of the responses, for messages: "y", or "y of" a data set.
     read : callable, optional
         Checks the responses, as ``read(y, name)``.
 
@@ -50,14 +50,14 @@ def check_rows(
             DataConversionWarning,
             stacklevel=4,
         )
-    values = read(y, name)
+    values, of = read(y, name), name.removeprefix("y")
     if len(values) != len(X):
         raise ValueError(f"X and {name} must have as many rows, got {len(X)} and {len(values)}")
     if offset is not None:
-        offset = check_target(offset, "offset")
+        offset = check_target(offset, f"offset{of}")
         if len(offset) != len(values):
-            raise ValueError(f"offset must have {len(values)} rows, got {len(offset)}")
-    return X, values, check_weight(weight, len(values)), offset
+            raise ValueError(f"offset{of} must have {len(values)} rows, got {len(offset)}")
+    return X, values, check_weight(weight, len(values), f"sample_weight{of}"), offset
 
 
 def held_out(eval_set: Any, most: int) -> tuple[Any, Any, Any, Any]:

@@ -15,7 +15,7 @@ from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import labels_of
-from boostplugins.estimators._rows import held_out
+from boostplugins.estimators._rows import check_rows, held_out
 from boostplugins.estimators._sglb_base import SGLBBase
 from boostplugins.losses import Logistic, Loss, Softmax, get_loss
 
@@ -142,15 +142,13 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
         held = None
         if eval_set is not None:
             X_held, y_held, held_weight, _ = held_out(eval_set, 3)
-            held_labels = labels_of(y_held, None)
+            rows = predict_frame(self, X_held, categorical)
+            held_labels = labels_of(y_held, len(rows), "y of eval_set")
             unseen = np.setdiff1d(held_labels, classes)
             if len(unseen):
                 raise ValueError(f"eval_set must hold classes seen in training, got {unseen.tolist()}")
-            held = (
-                predict_frame(self, X_held, categorical),
-                np.searchsorted(classes, held_labels).astype(np.float64),
-                check_weight(held_weight, len(held_labels)),
-            )
+            held_codes = np.searchsorted(classes, held_labels)
+            held = check_rows(rows, held_codes, held_weight, None, "y of eval_set")[:3]
         self._train(frame, codes.astype(np.float64), loss, weight, held, callbacks, settings, stratify=True)
         return self
 

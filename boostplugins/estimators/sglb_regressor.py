@@ -14,7 +14,7 @@ from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import labels_of
-from boostplugins.estimators._rows import held_out
+from boostplugins.estimators._rows import check_rows, held_out
 from boostplugins.estimators._sglb_base import SGLBBase
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.losses import FamilyLikelihood, NormalLikelihood, SquaredError, get_loss
@@ -147,8 +147,8 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         held = None
         if eval_set is not None:
             X_held, y_held, held_weight, _ = held_out(eval_set, 3)
-            y_held = check_target(y_held, "y of eval_set")
-            held = predict_frame(self, X_held, categorical), y_held, check_weight(held_weight, len(y_held))
+            rows = predict_frame(self, X_held, categorical)
+            held = check_rows(rows, y_held, held_weight, None, "y of eval_set")[:3]
         self._train(frame, target, loss, weight, held, callbacks, settings, stratify=False)
         return self
 

@@ -110,8 +110,11 @@ def test_other_held_out_rows_are_refused(model, rows):
             ValueError, match=rf"eval_set must be \(X, y\) or .*of one held-out set; got {found}"
         ):
             model.fit(X, y, eval_set=eval_set)
-    with pytest.raises(ValueError, match="sample_weight must have shape"):
+    with pytest.raises(ValueError, match="sample_weight of eval_set must have shape"):
         model.fit(X, y, eval_set=(X, y, np.ones(3)))
+    for few in (y[:3], np.resize(y, 61)):
+        with pytest.raises(ValueError, match=r"X and y of eval_set must .* 60 and"):
+            model.fit(X, y, eval_set=(X, few))
 
 
 @pytest.mark.parametrize("model", [BOOSTED[0], BOOSTED[2]], ids=named)
