@@ -120,7 +120,7 @@ def train(
         random_seed=random_state % 2**31,
         thread_count=-1 if n_jobs is None else n_jobs,
         allow_writing_files=False,
-        verbose=verbose,
+        verbose=int(verbose) * trees_a_round(chain.loss),
         **_leaf_rule(min_samples_leaf, in_turns(chain.loss)),
         metric_period=n_estimators * trees_a_round(chain.loss) if eval_set is None and not verbose else 1,
     )

@@ -231,7 +231,7 @@ def train(
     schedule = estimator.schedule
     if schedule is None:
         schedule = CosineCycle(length=max(rounds // 10, 1))
-    largest = max(schedule.scale(t) for t in range(min(rounds, getattr(schedule, "length", 1))))
+    largest = max(schedule.scale(t) for t in range(rounds))
     if step * largest >= _LARGEST_STEP:
         raise ValueError(
             f"learning_rate times the schedule's largest scale must be < 2, got {step:g} * {largest:g}; take "
@@ -262,7 +262,7 @@ def train(
         min_samples_leaf=_least_leaf(estimator, n),
         early_stopping_rounds=None,
         n_jobs=1 if estimator.n_jobs is None else estimator.n_jobs,
-        verbose=bool(estimator.verbose),
+        verbose=int(estimator.verbose),
         callbacks=(),
         booster_params=dict(estimator.booster_params or {}),
     )

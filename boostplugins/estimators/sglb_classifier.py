@@ -66,7 +66,7 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
     n_jobs : int, optional
         Threads; all by default. Results do not depend on it.
     verbose : bool or int, default=False
-        Show progress, every so many iterations.
+        Show progress, every so many iterations; LightGBM shows none without held-out rows.
     random_state : int, RandomState or None, default=0
         Seed; an integer gives the same model anywhere.
     booster_params : dict, optional

@@ -84,7 +84,7 @@ def train(
     n_jobs : int or None
         Threads; None for all. The model does not depend on it.
     verbose : bool or int
-        Print progress, every so many iterations.
+        Print the score on `eval_set`, every so many iterations.
     callbacks : sequence
         LightGBM's own callbacks, or objects with ``after_iteration``.
     booster_params : dict

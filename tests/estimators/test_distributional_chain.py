@@ -11,6 +11,7 @@ import pytest
 from boostplugins import BernoulliMask, CosineCycle, DistributionalRegressor, RandomPrior
 from boostplugins.estimators import _distributional_chain as chains
 from boostplugins.families import get_family
+from boostplugins.schedules import Constant
 from tests.estimators.distributional_data import both, quick, response, spread_data
 from tests.families.cases import FAMILIES as EVERY
 from tests.families.cases import draws, raws
@@ -130,9 +131,17 @@ def test_categories_weights_and_nothing_to_learn(booster):
     assert constant.members(frame).shape == (200, 1, 2)
 
 
+class LateJump(Constant):
+    """A user's schedule without a length: its largest scale comes last."""
+
+    def scale(self, iteration):
+        return 1.0 if iteration < 5 else 50.0
+
+
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
+        ({"schedule": LateJump()}, r"largest scale must be < 2, got 0.1 \* 50"),
         ({"schedule": CosineCycle(length=5), "l2": 1.0}, "l2 must be None with schedule"),
         ({"temperature": 1.0, "step": "fisher"}, "step must be None with temperature"),
         ({"temperature": np.inf}, "temperature must be a finite number"),
