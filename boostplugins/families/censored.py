@@ -32,8 +32,10 @@ class Censored(Family):
     ----------
     base : Family, default=Normal()
         Continuous family.
-    low, high : float
-        Limits; infinite for none.
+    low : float, default=0.0
+        Least value that is recorded; ``-inf`` for none.
+    high : float, default=inf
+        Greatest value that is recorded.
 
     Examples
     --------
@@ -72,14 +74,13 @@ class Censored(Family):
 
     @property
     def support(self) -> Support:  # type: ignore[override]
-        """Between the limits, limits included where finite."""
+        """Between the limits, limits included that have a probability."""
         inner = self.base.support
-        low_in, high_in = self.low >= inner.low, self.high <= inner.high
         return Support(
             max(self.low, inner.low),
             min(self.high, inner.high),
-            closed_low=bool(np.isfinite(self.low)) if low_in else inner.closed_low,
-            closed_high=bool(np.isfinite(self.high)) if high_in else inner.closed_high,
+            closed_low=inner.closed_low if self.low < inner.low else self.low > inner.low,
+            closed_high=inner.closed_high if self.high > inner.high else self.high < inner.high,
         )
 
     def theta(self, raw: ArrayLike) -> np.ndarray:

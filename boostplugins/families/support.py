@@ -16,8 +16,10 @@ class Support:
 
     Parameters
     ----------
-    low, high : float
-        Limits.
+    low : float, default=-inf
+        Lower limit.
+    high : float, default=inf
+        Upper limit.
     closed_low, closed_high : bool, default=False
         Whether the limits themselves are allowed.
     integer : bool, default=False

@@ -35,8 +35,10 @@ class Truncated(Family):
     ----------
     base : Family, default=Normal()
         Continuous family.
-    low, high : float
-        Limits; infinite for none.
+    low : float, default=0.0
+        Lower limit; ``-inf`` for none.
+    high : float, default=inf
+        Upper limit.
 
     Examples
     --------

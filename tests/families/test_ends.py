@@ -109,10 +109,18 @@ def test_families_are_frozen_and_hashable(family):
 
 def test_limits_of_censoring_are_responses_within_the_support_of_the_base():
     gamma, beta = get_family("gamma"), get_family("beta")
-    assert Censored(gamma, 0.0, 2.0).support == Support(0.0, 2.0, closed_low=True, closed_high=True)
+    assert Censored(gamma, 0.5, 2.0).support == Support(0.5, 2.0, closed_low=True, closed_high=True)
     assert Censored(gamma, -1.0).support == Support(0.0)
-    assert Censored(beta, 0.2, 1.0).support == Support(0.2, 1.0, closed_low=True, closed_high=True)
     assert Censored(beta, 0.2, 1.5).support == Support(0.2, 1.0, closed_low=True)
+
+
+def test_nothing_is_recorded_at_a_limit_beyond_which_nothing_lies():
+    """A Gamma is never 0 or less: a response of 0 would have the probability 0."""
+    gamma, beta = get_family("gamma"), get_family("beta")
+    assert Censored(gamma).support == Support(0.0)
+    assert Censored(beta, 0.2, 1.0).support == Support(0.2, 1.0, closed_low=True)
+    with pytest.raises(ValueError, match=r"y must hold numbers in \(0, inf\)"):
+        Censored(gamma).check_support(np.array([0.0, 1.0]))
 
 
 @pytest.mark.parametrize("row", [(1.0, 2.0), (1.5, np.inf), (-1.0, 0.0), (-np.inf, -0.5)])
