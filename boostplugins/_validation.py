@@ -94,6 +94,22 @@ def check_option(name: str, value: Any, options: tuple[Any, ...]) -> Any:
     return value
 
 
+def check_methods(name: str, value: Any, methods: tuple[str, ...]) -> None:
+    """Check that an argument is an object with certain methods, and not its class.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : object
+        Value found.
+    methods : tuple of str
+        Names of the methods.
+    """
+    if isinstance(value, type) or not all(hasattr(value, method) for method in methods):
+        raise TypeError(f"{name} must be an instance with the methods {methods}, got {value!r}")
+
+
 def check_jobs(value: Any) -> None:
     """Check a number of parallel jobs.
 

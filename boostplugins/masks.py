@@ -10,6 +10,8 @@ import numpy as np
 from boostplugins._validation import check_integer, check_real
 from boostplugins.noise import Stream, uniforms
 
+MASK_METHODS = ("rows",)  # what a chain calls
+
 
 class RowMask(Protocol):
     """What a chain asks of a mask: a pure function of the cycle and the row."""

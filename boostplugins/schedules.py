@@ -14,6 +14,8 @@ from boostplugins._validation import check_integer, check_real
 
 _ENDLESS = 10**9  # an iteration that no run reaches: a schedule still in cycle 0 there has no cycles
 
+SCHEDULE_METHODS = ("scale", "exploring", "cycle", "member_ends")  # what a chain calls
+
 
 class GradientSchedule(ABC):
     """What a chain asks of a schedule: pure functions of the iteration.

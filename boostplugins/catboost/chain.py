@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from boostplugins._validation import check_integer, check_option, check_real
+from boostplugins._validation import check_integer, check_methods, check_option, check_real
 from boostplugins.catboost.binding import FitSettings, check_settings, find_fit
 from boostplugins.catboost.callback import ChainCallback, GuardedCallbacks, interruptible
 from boostplugins.catboost.objective import RowsInBlocks
@@ -19,8 +19,8 @@ from boostplugins.catboost.reader import METADATA_KEY
 from boostplugins.catboost.state import TrainingState, noise_size
 from boostplugins.catboost.turns import NoScore, RowsInTurn, TurnState, in_turns, start_of, trees_a_round
 from boostplugins.losses import Loss, SquaredError, get_loss
-from boostplugins.masks import NoMask, RowMask
-from boostplugins.schedules import Constant, GradientSchedule
+from boostplugins.masks import MASK_METHODS, NoMask, RowMask
+from boostplugins.schedules import SCHEDULE_METHODS, Constant, GradientSchedule
 
 if TYPE_CHECKING:
     from boostplugins.priors import FittedPrior, RandomPrior
@@ -117,12 +117,8 @@ class CyclicalSGLB:
         self.structure_noise = check_real("structure_noise", structure_noise, 0.0)
         self.prior = prior
         self.random_state = check_integer("random_state", random_state, 0)
-        for name, value, methods in (
-            ("schedule", self.schedule, ("scale", "exploring", "cycle", "member_ends")),
-            ("mask", self.mask, ("rows",)),
-        ):
-            if isinstance(value, type) or not all(hasattr(value, method) for method in methods):
-                raise TypeError(f"{name} must be an instance with the methods {methods}, got {value!r}")
+        check_methods("schedule", self.schedule, SCHEDULE_METHODS)
+        check_methods("mask", self.mask, MASK_METHODS)
 
     def __repr__(self) -> str:
         return (

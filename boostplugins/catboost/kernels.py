@@ -20,9 +20,9 @@ from boostplugins.noise import GROUP, fill
 # weight and its root; and the noise of the two passes, of full size, with the pull to the start.
 LABEL, GAIN, OFFSET, WEIGHT, ROOT, STRUCTURE_NOISE, LEAF_NOISE = range(7)
 TABLE_ROWS = 7
-# Numbers of an iteration: gradient scale, common shift of the raw scores, pull to the start, and
-# sizes of the noise of the two passes.
-ALPHA, SHIFT, PULL, STRUCTURE_SIZE = range(4)
+# Numbers of an iteration: gradient scale, common shift of the raw scores, pull to the start, sizes of
+# the noise of the two passes, and the factors of what the two passes are told.
+ALPHA, SHIFT, PULL, STRUCTURE_SIZE, LEAF_SIZE, STRUCTURE_FACTOR = range(6)
 _FLOAT32 = 4  # bytes
 MOVED = (
     "CatBoost moved the training rows, so that masks and noise would miss them; train on "
@@ -46,7 +46,7 @@ def in_order(kernel, bases, place, numbers, table, made, raw, targets, weights):
             out = np.empty((len(raw), 2))
             block = table[:, first:end]
             directions(kernel, numbers, raw, block[LABEL], block[GAIN], block[OFFSET], out)
-            add(block[STRUCTURE_NOISE + stage], out)
+            add(block[STRUCTURE_NOISE + stage], numbers[STRUCTURE_FACTOR + stage], out)
             return out
     raise RuntimeError(MOVED)
 
@@ -73,7 +73,7 @@ def make_groups(start, stop, stage, place, numbers, table, made):  # type: ignor
 def at_rows(kernel, numbers, raw, rows, stage, table, out):  # type: ignore[no-untyped-def]
     """Directions of given rows in one pass."""
     directions(kernel, numbers, raw, table[LABEL][rows], table[GAIN][rows], table[OFFSET][rows], out)
-    add(table[STRUCTURE_NOISE + stage][rows], out)
+    add(table[STRUCTURE_NOISE + stage][rows], numbers[STRUCTURE_FACTOR + stage], out)
 
 
 @njit(error_model="numpy")
@@ -92,7 +92,7 @@ def directions(kernel, numbers, raw, label, gain, offset, out):  # type: ignore[
 
 
 @njit(error_model="numpy")
-def add(noise, out):  # type: ignore[no-untyped-def]
-    """Add the noise of a block to its directions."""
+def add(noise, factor, out):  # type: ignore[no-untyped-def]
+    """Add the noise of a block to its directions; both in the unit of the pass."""
     for i in range(len(noise)):
-        out[i, 0] += noise[i]
+        out[i, 0] = (out[i, 0] + noise[i]) * factor

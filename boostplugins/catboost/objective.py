@@ -13,6 +13,7 @@ number of its first row. Where rows are shuffled, a chain's pool names them by t
 from __future__ import annotations
 
 import functools
+import math
 import weakref
 from typing import Any
 
@@ -25,6 +26,7 @@ from boostplugins.catboost.kernels import (
     OFFSET,
     ROOT,
     SHIFT,
+    STRUCTURE_FACTOR,
     STRUCTURE_NOISE,
     TABLE_ROWS,
     WEIGHT,
@@ -37,6 +39,7 @@ from boostplugins.noise import GROUP, Stream
 
 _PASSES = (Stream.STRUCTURE, Stream.LEAVES)
 _NOWHERE = -1  # address of a pass that a call cannot belong to
+_LEAST_SPREAD = 2.0**-20  # of responses: CatBoost takes no split whose gain is below 1e-9, in their unit
 
 
 class RowsInBlocks:
@@ -131,7 +134,8 @@ class RowsInBlocks:
         sizes = [state.size(stage) * (1.0 if kernel is None else state.sigma) for stage in _PASSES]
         # CatBoost shrank the start as well: look from where the chain stands.
         pull = 0.0 if kernel is None else state.pull[0]
-        self._numbers = np.array([state.alpha, state.learning_rate * state.pull[0], pull, *sizes])
+        factors = (self._magnified, 1.0)
+        self._numbers = np.array([state.alpha, state.learning_rate * state.pull[0], pull, *sizes, *factors])
         made = (np.array([state.seed, state.iteration], dtype=np.uint64), self._numbers, table, self._made)
         if kernel is not None and len(self._bases) == 1:
             served = functools.partial(in_order, kernel, self._bases[0], *made)
@@ -156,6 +160,7 @@ class RowsInBlocks:
             raise ValueError(f"direction of {loss.name} must have shape {score.shape}, got {step.shape}")
         out[:, 0] = state.alpha * gain * step[:, 0] + noise * loss.noise_scale(score)[:, 0]
         out[:, 0] += self._weight[rows] * state.pull[0]
+        out[:, 0] *= self._numbers[STRUCTURE_FACTOR + stage]
         out[:, 1] = -1.0
 
     def _first_tree(self, targets: np.ndarray, weights: np.ndarray | None, out: np.ndarray) -> np.ndarray:
@@ -201,6 +206,7 @@ class RowsInBlocks:
         assert self._y is not None
         self._table[LABEL], self._table[GAIN], self._table[WEIGHT] = self._y, self._weight, self._weight
         self._table[ROOT] = np.sqrt(self._weight)
+        self._magnified = _magnification(self._y)
         return float(self.state.begin(self._y, self._weight)[0])
 
     def _rows_and_stage(self, targets: np.ndarray) -> tuple[np.ndarray, int]:
@@ -221,3 +227,9 @@ class RowsInBlocks:
         if not np.array_equal(self._sorted[found], labels):
             raise RuntimeError("labels of a chain's pool were changed: train on the pool that loss.pool made")
         return self._order[found]
+
+
+def _magnification(y: np.ndarray) -> float:
+    """Power of two by which the choice of splits sees responses of a small unit; the leaves do not."""
+    spread = float(np.std(y))
+    return 2.0 ** -round(math.log2(spread)) if 0.0 < spread < _LEAST_SPREAD else 1.0

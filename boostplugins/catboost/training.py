@@ -19,6 +19,17 @@ from boostplugins.losses import Loss
 from boostplugins.masks import RowMask
 from boostplugins.schedules import GradientSchedule
 
+# Other names that CatBoost has for settings of ours: it takes one of each group.
+_SYNONYMS = (
+    {"learning_rate", "eta"},
+    {"depth", "max_depth"},
+    {"random_seed", "random_state"},
+    {"iterations", "n_estimators", "num_boost_round", "num_trees"},
+    {"min_data_in_leaf", "min_child_samples"},
+    {"l2_leaf_reg", "reg_lambda"},
+    {"verbose", "verbose_eval", "silent", "logging_level"},
+)
+
 
 def train(
     *,
@@ -118,18 +129,29 @@ def train(
         learning_rate=learning_rate,
         depth=depth,
         random_seed=random_state % 2**31,
-        thread_count=-1 if n_jobs is None else n_jobs,
+        thread_count=-1 if n_jobs is None or n_jobs < 0 else n_jobs,
         allow_writing_files=False,
         verbose=int(verbose) * trees_a_round(chain.loss),
         **_leaf_rule(min_samples_leaf, in_turns(chain.loss)),
         metric_period=n_estimators * trees_a_round(chain.loss) if eval_set is None and not verbose else 1,
     )
-    params = settings | booster_params
+    params = _joined(settings, booster_params)
     held_out = None if eval_set is None else chain.pool(*eval_set, **options)
     more = {"eval_set": held_out, "early_stopping_rounds": early_stopping_rounds}
     if checkpoint is not None:
         return resuming.train(chain, params, pool, checkpoint, callbacks, **more)
     return chain.fit(CatBoost(params), pool, callbacks=callbacks, **more)
+
+
+def _joined(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Put the user's parameters in place of ours, under whatever names."""
+    for name in ("loss_function", "objective"):
+        if name in given:
+            raise ValueError(
+                f"booster_params must not hold {name}, got {given[name]!r}: the chain is the loss; use loss"
+            )
+    replaced = {name for group in _SYNONYMS if group & given.keys() for name in group}
+    return {name: value for name, value in settings.items() if name not in replaced} | given
 
 
 def _leaf_rule(min_samples_leaf: int, symmetric: bool) -> dict[str, Any]:

@@ -38,6 +38,10 @@ def fit_frame(estimator: Any, X: Any, cat_features: Sequence[Any] | None) -> tup
         For infinite numbers, unknown columns, wrong shapes.
     """
     frame = _as_frame(X)
+    if isinstance(cat_features, str) or not (cat_features is None or hasattr(cat_features, "__len__")):
+        raise TypeError(
+            f"cat_features must be a list of columns, got {cat_features!r}; write [{cat_features!r}]"
+        )
     if frame is None:
         if cat_features is None or len(cat_features) == 0:
             X = validate_data(estimator, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
@@ -82,6 +86,8 @@ def predict_frame(estimator: Any, X: Any, categorical: Sequence[int]) -> Any:
         if hasattr(estimator, "feature_names_in_") and frame.shape[1] == estimator.n_features_in_:
             frame.columns = estimator.feature_names_in_
     validate_data(estimator, frame, reset=False, skip_check_array=True)
+    if frame.shape[0] == 0:
+        raise ValueError(f"X must have at least one row, got shape {frame.shape}: 0 sample(s)")
     return _encode(frame, categorical)
 
 
@@ -107,7 +113,7 @@ def _as_frame(X: Any) -> pd.DataFrame | None:
 
 def _is_category(column: pd.Series) -> bool:
     kind = column.dtype
-    if isinstance(kind, pd.CategoricalDtype):
+    if isinstance(kind, pd.CategoricalDtype) or str(kind).startswith("dictionary<"):  # of Arrow
         return True
     if pd.api.types.is_string_dtype(kind) and not pd.api.types.is_object_dtype(kind):
         return True
@@ -152,11 +158,10 @@ def _encode(frame: pd.DataFrame, categorical: Sequence[int]) -> Any:
 
 
 def _category(value: Any) -> str:
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
+    number = isinstance(value, (float, np.floating))
+    if value is None or value is pd.NA or value is pd.NaT or (number and np.isnan(value)):
         return MISSING
-    if isinstance(value, (bool, np.bool_)) or (
-        isinstance(value, (float, np.floating)) and value == int(value)
-    ):
+    if isinstance(value, (bool, np.bool_)) or (number and value.is_integer()):
         return str(int(value))
     return str(value)
 

@@ -1,35 +1,33 @@
-"""What the SGLB estimators share: settings, training of the chains, reading of members, files."""
+"""What the SGLB estimators share: settings and training of the chains."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted
 
-from boostplugins._blocks import in_blocks
-from boostplugins._files import read_model, restoring, write_model
-from boostplugins._validation import check_integer, check_jobs, check_option, check_real
+from boostplugins._validation import (
+    check_integer,
+    check_jobs,
+    check_methods,
+    check_option,
+    check_real,
+)
 from boostplugins.checkpoints import checkpoint_of
-from boostplugins.estimators._frames import predict_frame
 from boostplugins.estimators._labels import nothing_to_split, seed_of, take_rows
-from boostplugins.estimators._saved import pack_labels, unpack_labels
-from boostplugins.losses import Loss, NormalLikelihood, SquaredError, loss_from_dict
-from boostplugins.masks import NoMask, RowMask
+from boostplugins.estimators._sglb_saved import BOOSTERS, SGLBModels
+from boostplugins.losses import Loss, NormalLikelihood, SquaredError
+from boostplugins.masks import MASK_METHODS, NoMask, RowMask
 from boostplugins.priors import RandomPrior
-from boostplugins.schedules import Constant, CosineCycle, GradientSchedule
-from boostplugins.uncertainty import Uncertainty
-from boostplugins.virtual_ensemble import VirtualEnsemble
+from boostplugins.schedules import SCHEDULE_METHODS, Constant, CosineCycle, GradientSchedule
 
-_BOOSTERS = ("catboost", "lightgbm")
 # Steps by the curvature of the losses: a class score's is at most 1/4, that of a mean's direction 1.
 _CLASS_STEP, _MEAN_STEP = 0.2, 0.015
 # Pseudo-rows that the shrinkage is worth, and its limit for small sets (`benchmarks/shift.py`; class
@@ -41,11 +39,12 @@ _DEPTH, _CLASS_LEAVES, _MEAN_LEAVES = 6, 31, 64
 _MOST_DECAY = 40.0  # of shrink * step * iterations: what LightGBM's smallest leaf values still hold
 _LEAVES_AT_LEAST = 10  # room that the least leaf size leaves small sets
 _FEWEST_CYCLES, _LONGEST_CYCLE = 10, 50  # members cost little, and more of them score better
+_STEP_NAMES = ("learning_rate", "eta", "shrinkage_rate")
 _SEED_STRIDE = 0x9E3779B97F4A7C15  # apart from the noise keys of neighbouring seeds
 
 
-class SGLBBase(BaseEstimator):
-    """What classifier and regressor share: checks, training of the chains, reading of members."""
+class SGLBBase(SGLBModels):
+    """What classifier and regressor share: settings, their checks, training of the chains."""
 
     def __init__(
         self,
@@ -151,22 +150,9 @@ class SGLBBase(BaseEstimator):
             setattr(self, outer, replace(held, **changes))  # type: ignore[type-var]
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_virtual"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "models_" in state:
-            self._virtual: list[VirtualEnsemble] = self._ensembles()
-
-    @property
-    def _trainer(self) -> Any:
-        return import_module(f"boostplugins.{self.booster}.training")
-
     def _check_settings(self) -> dict[str, Any]:
         """Check everything that needs no data; give the chain's settings."""
-        check_option("booster", self.booster, _BOOSTERS)
+        check_option("booster", self.booster, BOOSTERS)
         check_integer("n_estimators", self.n_estimators, 1)
         if self.learning_rate is not None:
             check_real("learning_rate", self.learning_rate, 0.0, 1.0, closed="right")
@@ -192,6 +178,11 @@ class SGLBBase(BaseEstimator):
             check_real("validation_fraction", self.validation_fraction, 0.0, 1.0, closed="neither")
         length = min(max(self.n_estimators // _FEWEST_CYCLES, 1), _LONGEST_CYCLE)
         schedule = CosineCycle(length=length) if self.schedule is None else self.schedule
+        mask = NoMask() if self.mask is None else self.mask
+        check_methods("schedule", schedule, SCHEDULE_METHODS)
+        check_methods("mask", mask, MASK_METHODS)
+        if not isinstance(self.booster_params or {}, Mapping):
+            raise TypeError(f"booster_params must be a dict or None, got {self.booster_params!r}")
         if self.early_stopping_rounds is not None:
             check_integer("early_stopping_rounds", self.early_stopping_rounds, 1)
             cycle = getattr(schedule, "length", 1)
@@ -202,7 +193,7 @@ class SGLBBase(BaseEstimator):
                 )
         return {
             "schedule": schedule,
-            "mask": NoMask() if self.mask is None else self.mask,
+            "mask": mask,
             "temperature": float(self.temperature),
             "structure_noise": float(self.structure_noise),
             "shrink_to": "start",
@@ -216,10 +207,16 @@ class SGLBBase(BaseEstimator):
         loss: Loss,
         weight: np.ndarray | None,
         eval_set: tuple[Any, np.ndarray, np.ndarray | None] | None,
-        callbacks: Sequence[Any],
+        callbacks: Sequence[Any] | None,
         settings: dict[str, Any],
         stratify: bool,
     ) -> None:
+        if not isinstance(callbacks, (list, tuple, type(None))):
+            raise TypeError(f"callbacks must be a list of callbacks or None, got {callbacks!r}")
+        # Without them a fit that breaks off is no fit: an earlier one's belong to other settings.
+        for name in ("models_", "_virtual"):
+            self.__dict__.pop(name, None)
+        self._fitted_on = self.booster
         seed = seed_of(self.random_state)
         if eval_set is None and self.validation_fraction is not None and len(y) > 1:
             used, held = train_test_split(
@@ -235,11 +232,11 @@ class SGLBBase(BaseEstimator):
                 "early_stopping_rounds needs held-out rows; pass validation_fraction or eval_set"
             )
         checkpoint = checkpoint_of(self, X, y, weight, eval_set)
-        self.models_: list[Any] = []
-        self._virtual = []
         self.constant_ = loss.ready(y, weight).start(y, weight)
         self.loss_ = loss.ready(y, weight)
-        if nothing_to_split(X) or (y == y[0]).all():
+        # CatBoost reads features in single precision.
+        seen = _single(X) if self.booster == "catboost" else X
+        if nothing_to_split(seen) or (y == y[0]).all():
             what = "the target does not vary" if (y == y[0]).all() and len(y) > 1 else "no feature varies"
             warnings.warn(
                 f"{what} over the training rows: the model is the loss's best constant",
@@ -249,6 +246,7 @@ class SGLBBase(BaseEstimator):
             if isinstance(self.loss_, SquaredError):
                 spread = float(np.average((y - self.constant_[0]) ** 2, weights=weight))
                 self.loss_ = self.loss_.with_noise_variance(max(spread, float(np.finfo(np.float32).tiny)))
+            self.models_, self._virtual = [], []
             return
         if isinstance(self.loss_, SquaredError) and self.loss_.noise_variance is None:
             estimate = import_module(f"boostplugins.{self.booster}.noise_variance").of_rows
@@ -270,7 +268,7 @@ class SGLBBase(BaseEstimator):
         if self.booster == "lightgbm" and self.depth is None:
             trees = {"max_depth": -1, "num_leaves": _CLASS_LEAVES if loss.classification else _MEAN_LEAVES}
         finished = [] if checkpoint is None else checkpoint.finished()
-        self.models_ = [self._trainer.restore(content) for content in finished]
+        models = [self._trainer.restore(content) for content in finished]
         for chain in range(len(finished), self.n_chains):
             model = self._trainer.train(
                 loss=self.loss_,
@@ -289,17 +287,18 @@ class SGLBBase(BaseEstimator):
                 early_stopping_rounds=self.early_stopping_rounds,
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
-                callbacks=callbacks,
+                callbacks=callbacks or (),
                 booster_params=trees | (self.booster_params or {}),
                 checkpoint=None if checkpoint is None else checkpoint.stage(finished),
                 **settings,
             )
-            self.models_.append(model)
+            models.append(model)
             if checkpoint is not None and chain + 1 < self.n_chains:
                 finished.append(self._trainer.dump(model))
                 checkpoint.stage(finished).save(None)
         if checkpoint is not None:
             checkpoint.remove()
+        self.models_: list[Any] = models
         self._virtual = self._ensembles()
         self.loss_ = self._virtual[0].loss
 
@@ -310,7 +309,8 @@ class SGLBBase(BaseEstimator):
 
     def _check_step(self, step: float, schedule: GradientSchedule, loss: Loss) -> None:
         """Refuse steps at which a mean would run away: its direction has curvature 1."""
-        step = float((self.booster_params or {}).get("learning_rate", step))
+        given = self.booster_params or {}
+        step = float(next((given[name] for name in _STEP_NAMES if name in given), step))
         largest = max(schedule.scale(t) for t in range(self.n_estimators))
         if not loss.classification and step * largest >= 2.0:
             raise ValueError(
@@ -340,111 +340,10 @@ class SGLBBase(BaseEstimator):
             units[0] = math.sqrt(estimate(X, y, weight, self.categorical_features_))
         return units
 
-    def _ensembles(self) -> list[VirtualEnsemble]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # said once, by `fit`
-            return [VirtualEnsemble(self._trainer.reader(model)) for model in self.models_]
 
-    @property
-    def n_members_(self) -> int:
-        """Members of the ensemble, over all chains."""
-        check_is_fitted(self, "models_")
-        return sum(len(ensemble.ends) for ensemble in self._virtual) or 1
-
-    @property
-    def n_iterations_(self) -> int:
-        """Iterations of the first chain, fewer than `n_estimators` after early stopping."""
-        check_is_fitted(self, "models_")
-        return self._trainer.reader(self.models_[0]).n_iterations if self.models_ else 0
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted estimator: the boosters' own formats and JSON, no executable code.
-
-        Parameters
-        ----------
-        path : str or Path
-            File to write; it is replaced as a whole or not at all.
-        """
-        check_is_fitted(self, "models_")
-        state = {
-            "constant": self.constant_.tolist(),
-            "loss": self.loss_.to_dict(),
-            "categorical": self.categorical_features_,
-            "n_features": self.n_features_in_,
-            "names": getattr(self, "feature_names_in_", np.empty(0)).tolist(),
-            "booster": self.booster,
-        }
-        if hasattr(self, "classes_"):
-            state["classes"] = pack_labels(self.classes_)
-        parts = [self._trainer.dump(model) for model in self.models_]
-        write_model(path, type(self).__name__, state, parts=parts)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a fitted estimator.
-
-        Parameters
-        ----------
-        path : str or Path
-            File that `save` wrote.
-
-        Returns
-        -------
-        Self
-            An estimator that predicts; settings of training are at their defaults.
-
-        Raises
-        ------
-        ValueError
-            For a file that is no saved model, or another estimator's.
-        """
-        state, _, parts = read_model(path, cls.__name__)
-        with restoring(path, cls.__name__):
-            model = cls(booster=check_option("booster", state["booster"], _BOOSTERS))
-            model.constant_ = np.array(state["constant"])
-            model.loss_ = loss_from_dict(state["loss"])
-            model.categorical_features_ = list(state["categorical"])
-            model.n_features_in_ = int(state["n_features"])
-            if state["names"]:
-                model.feature_names_in_ = np.array(state["names"], dtype=object)
-            if "classes" in state:
-                model.classes_ = unpack_labels(state["classes"], state.get("class_type"))
-            model.models_ = [model._trainer.restore(part) for part in parts]
-            model._virtual = model._ensembles()
-        return model
-
-    def members(self, X: Any) -> np.ndarray:
-        """Read the raw scores of every member of every chain.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_members, n_outputs)
-            Raw scores.
-        """
-        check_is_fitted(self, "models_")
-        X = predict_frame(self, X, self.categorical_features_)
-        if not self.models_:
-            return np.broadcast_to(self.constant_, (len(X), 1, len(self.constant_))).copy()
-        return np.concatenate([ensemble.members(X) for ensemble in self._virtual], axis=1)
-
-    def predict_uncertainty(self, X: Any) -> Uncertainty:
-        """Split the uncertainty of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        Uncertainty
-            Knowledge, data and total: variances in squared units of the target (regression) or nats
-            (classification).
-        """
-        check_is_fitted(self, "models_")
-        return in_blocks(lambda rows: self.loss_.uncertainty(self.members(rows)), X)
+def _single(X: Any) -> Any:
+    """Numbers in single precision, where those closest to each other become one."""
+    with np.errstate(over="ignore", under="ignore"):
+        if not hasattr(X, "iloc"):
+            return X.astype(np.float32)
+        return X.astype({name: np.float32 for name in X.columns if X[name].dtype.kind == "f"})

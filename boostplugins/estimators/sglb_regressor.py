@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Rounding of the responses at most, as a share of their standard deviation.
 _MOST_LOST = 0.1
+# Beyond these, variances and directions leave the range of single precision.
+_LEAST_SPREAD, _LARGEST = 1e-18, 1e37
 
 
 class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
@@ -217,7 +219,12 @@ def _check_rounding(y: np.ndarray) -> None:
     """Refuse responses whose spread is lost in the single precision in which boosters keep labels."""
     with np.errstate(all="ignore"):
         lost = np.std(y - y.astype(np.float32))
-    spread = np.std(y)
+        spread = np.std(y)
+    if not np.abs(y).max() < _LARGEST or 0.0 < spread < _LEAST_SPREAD:
+        raise ValueError(
+            f"y must have a standard deviation of at least {_LEAST_SPREAD:g} and no value beyond "
+            f"{_LARGEST:g}, got {spread:.3g} and {np.abs(y).max():.3g}; use another unit"
+        )
     if lost > _MOST_LOST * spread:
         raise ValueError(
             "y must keep its spread in single precision, in which boosters hold labels: its standard "

@@ -10,13 +10,13 @@ import numpy as np
 from lightgbm import Dataset
 from numpy.typing import ArrayLike
 
-from boostplugins._validation import check_integer, check_option, check_real
+from boostplugins._validation import check_integer, check_methods, check_option, check_real
 from boostplugins.lightgbm.callback import ChainCallback
 from boostplugins.lightgbm.metric import ChainMetric
 from boostplugins.lightgbm.sessions import find_state
 from boostplugins.losses import Loss, get_loss
-from boostplugins.masks import NoMask, RowMask
-from boostplugins.schedules import Constant, GradientSchedule
+from boostplugins.masks import MASK_METHODS, NoMask, RowMask
+from boostplugins.schedules import SCHEDULE_METHODS, Constant, GradientSchedule
 
 if TYPE_CHECKING:
     from boostplugins.priors import FittedPrior, RandomPrior
@@ -144,12 +144,8 @@ class CyclicalSGLB:
         if self.random_state >= 2**64:
             raise ValueError(f"random_state must be below 2**64, got {random_state}")
         self.start: tuple[float, ...] | None = None
-        for name, value, methods in (
-            ("schedule", self.schedule, ("scale", "exploring", "cycle", "member_ends")),
-            ("mask", self.mask, ("rows",)),
-        ):
-            if isinstance(value, type) or not all(hasattr(value, method) for method in methods):
-                raise TypeError(f"{name} must be an instance with the methods {methods}, got {value!r}")
+        check_methods("schedule", self.schedule, SCHEDULE_METHODS)
+        check_methods("mask", self.mask, MASK_METHODS)
 
     def __repr__(self) -> str:
         return (

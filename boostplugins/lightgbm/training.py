@@ -134,7 +134,9 @@ def train(
         if lgb.basic._ConfigAliases.get(name) & given.keys():
             del params[name]
     params |= given
-    held = {"free_raw_data": False, "params": {"verbosity": params["verbosity"]}}
+    loudness = lgb.basic._ConfigAliases.get("verbosity")
+    quiet = {name: value for name, value in params.items() if name in loudness}
+    held = {"free_raw_data": False, "params": quiet}
     data = lgb.Dataset(_frame(X, categorical), y, weight=sample_weight, **held)
     user = UserCallbacks(callbacks)
     clocks = user.for_lightgbm()

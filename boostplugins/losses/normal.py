@@ -116,7 +116,7 @@ class NormalLikelihood(Loss):
     def start(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         mean = np.average(y, weights=weight)
         spread = math.sqrt(np.average((y - mean) ** 2, weights=weight))
-        return np.array([mean, math.log(max(spread, _LEAST_SPREAD * max(abs(mean), 1.0)))])
+        return np.array([mean, math.log(max(spread, _LEAST_SPREAD * abs(mean)) or _LEAST_SPREAD)])
 
     def prior_units(self, y: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
         return np.array([math.exp(self.start(y, weight)[1]), 0.0])

@@ -6,15 +6,18 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from catboost import CatBoost, CatBoostError, CatBoostRegressor
 from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from boostplugins import BernoulliMask, CosineCycle, SGLBClassifier, SGLBRegressor
+from boostplugins.catboost import CyclicalSGLB
 from boostplugins.losses import SquaredError
 
 BOOSTERS = ["catboost", "lightgbm"]
@@ -201,11 +204,56 @@ def test_b09_i07_nothing_to_split(booster, X):
         ({"loss": "Logloss"}, "use SGLBClassifier"),
         ({"loss": "MAE"}, "loss must be one of"),
         ({"n_chains": 0}, "n_chains"),
+        ({"schedule": CosineCycle}, "schedule must be an instance"),
+        ({"mask": BernoulliMask}, "mask must be an instance"),
+        ({"booster_params": ["depth"]}, "booster_params must be a dict"),
+        ({"booster_params": {"eta": 1.0}}, "learning_rate times the schedule's largest scale"),
+        ({"cat_features": 0}, "cat_features must be a list"),
+        ({"cat_features": "02"}, "cat_features must be a list"),
     ],
 )
 def test_bad_settings_are_named(settings, message, data):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         SGLBRegressor(**settings).fit(*data)
+
+
+def test_callbacks_come_in_a_list(data):
+    with pytest.raises(TypeError, match="callbacks must be a list"):
+        SGLBRegressor(**SMALL).fit(*data, callbacks=_Breaks())
+
+
+@pytest.mark.parametrize("jobs", [-1, -2])
+def test_negative_jobs_are_all_cores(jobs, data):
+    expected = SGLBRegressor(**SMALL).fit(*data).predict(data[0])
+    model = SGLBRegressor(**{**SMALL, "n_jobs": jobs}).fit(*data)
+    np.testing.assert_array_equal(model.predict(data[0]), expected)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "normal"])
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_c03_units_of_the_response(booster, loss, data, capfd):
+    X, y = data
+    model = SGLBRegressor(loss, booster=booster, **SMALL).fit(X, y)
+    for unit in (1e-17, 1e-9, 1e9):
+        other = SGLBRegressor(loss, booster=booster, **SMALL).fit(X, y * unit)
+        np.testing.assert_allclose(other.predict(X) / unit, model.predict(X), atol=1e-4)
+        np.testing.assert_allclose(
+            other.predict_uncertainty(X).total / unit**2, model.predict_uncertainty(X).total, rtol=1e-3
+        )
+
+
+@pytest.mark.parametrize("y", [1e-30 * np.arange(30.0), 1e300 * np.arange(30.0), np.full(30, 1e300)])
+def test_units_out_of_range_are_named(y):
+    with pytest.raises(ValueError, match="y must have a standard deviation of at least .* use another unit"):
+        SGLBRegressor(**SMALL).fit(np.arange(30.0)[:, None], y)
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_infinity_is_a_category_as_any(booster, data):
+    X = data[0].copy()
+    X[:, 0] = np.where(X[:, 0] > 0, np.inf, 1.0)
+    model = SGLBRegressor(booster=booster, cat_features=[0], **SMALL).fit(X, data[1])
+    assert np.isfinite(model.predict(X)).all()
 
 
 def test_i11_weights(data):
@@ -369,8 +417,16 @@ def test_steps_that_run_away_are_refused(settings, data):
 
 
 def test_a_clock_without_its_chain_is_noticed(data):
-    with pytest.raises(Exception, match="pass loss_function=loss"):
-        SGLBRegressor(booster_params={"loss_function": "RMSE"}, **SMALL).fit(*data)
+    model = CatBoostRegressor(loss_function="RMSE", iterations=2, allow_writing_files=False, verbose=False)
+    with pytest.raises(CatBoostError, match="pass loss_function=loss"):
+        model.fit(*data, callbacks=[CyclicalSGLB().callback()])
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_another_loss_is_no_chain(booster, data):
+    model = SGLBRegressor(booster=booster, booster_params={"objective": "RMSE"}, **SMALL)
+    with pytest.raises(ValueError, match="must not hold objective|objective must be the chain"):
+        model.fit(*data)
 
 
 def test_long_runs_on_lightgbm_need_no_settings(data):
@@ -378,8 +434,65 @@ def test_long_runs_on_lightgbm_need_no_settings(data):
     assert np.isfinite(model.fit(*data).predict(data[0])).all()
 
 
-@pytest.mark.parametrize("alias", [{"eta": 0.001}, {"shrinkage_rate": 0.001}])
-def test_aliases_of_lightgbm_win_too(alias, data):
-    plain = SGLBRegressor(booster="lightgbm", **SMALL).fit(*data).predict(data[0])
-    model = SGLBRegressor(booster="lightgbm", booster_params=alias, **SMALL).fit(*data)
+@pytest.mark.parametrize(
+    ("booster", "alias"),
+    [("lightgbm", {"eta": 0.001}), ("lightgbm", {"shrinkage_rate": 0.001}), ("catboost", {"eta": 0.001})],
+)
+def test_aliases_of_the_boosters_win_too(booster, alias, data):
+    plain = SGLBRegressor(booster=booster, **SMALL).fit(*data).predict(data[0])
+    model = SGLBRegressor(booster=booster, booster_params=alias, **SMALL).fit(*data)
     assert np.std(model.predict(data[0])) < 0.5 * np.std(plain)
+
+
+@pytest.mark.parametrize(
+    ("booster", "alias"),
+    [
+        ("catboost", {"num_trees": 10, "max_depth": 2, "random_state": 3, "min_child_samples": 5}),
+        ("catboost", {"iterations": 10, "silent": True}),
+        ("lightgbm", {"num_trees": 10, "verbose": -1}),
+    ],
+)
+def test_parameters_of_the_booster_under_any_name(booster, alias, data, capfd):
+    model = SGLBRegressor(booster=booster, booster_params=alias, **SMALL).fit(*data)
+    assert model.n_iterations_ == 10
+    assert capfd.readouterr() == ("", "")
+
+
+class _Breaks:
+    def after_iteration(self, info):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_a_fit_that_breaks_off_is_no_fit(booster, data):
+    model = SGLBRegressor(booster=booster, **SMALL)
+    for _ in range(2):  # new, and fitted before
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(*data, callbacks=[_Breaks()])
+        with pytest.raises(NotFittedError):
+            model.predict(data[0])
+        model.fit(*data, callbacks=None)
+        assert np.isfinite(model.predict(data[0])).all()
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_a_fit_stays_with_the_booster_that_made_it(booster, data, tmp_path):
+    model = SGLBRegressor(booster=booster, **SMALL).fit(*data)
+    expected = model.predict(data[0])
+    model.set_params(booster=BOOSTERS[1 - BOOSTERS.index(booster)])
+    model.save(tmp_path / "model")
+    for other in (pickle.loads(pickle.dumps(model)), SGLBRegressor.load(tmp_path / "model")):
+        np.testing.assert_array_equal(other.predict(data[0]), expected)
+    assert isinstance(model.fit(*data).models_[0], CatBoost) == (booster == "lightgbm")
+
+
+@pytest.mark.parametrize("booster", BOOSTERS)
+def test_columns_that_are_constant_in_single_precision(booster, data):
+    X = 1.0 + 1e-12 * np.arange(120)[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SGLBRegressor(booster=booster, **SMALL).fit(X, data[1])
+        frame = pd.DataFrame({"x": X[:, 0], "kind": "one"})
+        again = SGLBRegressor(booster=booster, **SMALL).fit(frame, data[1])
+    assert np.isfinite(model.predict(X)).all()
+    assert np.isfinite(again.predict(frame)).all()
