@@ -9,11 +9,11 @@ import numpy as np
 
 from boostplugins.compare.forecast import COVERAGES, Forecast
 from boostplugins.metrics import class_ece, pit, prr
+from boostplugins.metrics.calibration import percentile_error
 from boostplugins.predictive import Predictive
 
 # The CRPS of a mixture costs the square of its members, and a posterior has thousands of them.
 MOST_MEMBERS = 300
-_LEVELS = np.arange(1, 100) / 100.0
 # Least probability of the label seen, as in scikit-learn's log loss: one hard 0 shall not decide.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
@@ -64,8 +64,7 @@ def _ece(y: np.ndarray, forecast: Forecast) -> float:
     """ECE of 99 percentiles by y < q(tau) <=> F(y) < tau; steps of discrete responses are randomised."""
     if forecast.dist is None:
         return np.nan
-    u = pit(y, forecast.dist, random_state=0)
-    return float(np.abs((u[:, None] < _LEVELS).mean(axis=0) - _LEVELS).mean())
+    return percentile_error(pit(y, forecast.dist, random_state=0))
 
 
 def _interval(forecast: Forecast, level: float) -> np.ndarray | None:

@@ -72,8 +72,26 @@ def ece(y: ArrayLike, dist: Predictive, sample_weight: ArrayLike | None = None) 
     True
     """
     y, weight = _checks.rows(y, dist, sample_weight)
-    probability = dist.cdf(y)  # y < q(tau) just where F(y) < tau, and one cdf costs less than 99 quantiles
-    below = [_checks.mean((probability < tau).astype(np.float64), weight) for tau in _LEVELS]
+    # y < q(tau) just where F(y) < tau, and one cdf costs less than 99 quantiles.
+    return percentile_error(dist.cdf(y), weight)
+
+
+def percentile_error(u: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Mean distance of 99 levels from the shares of probabilities below them.
+
+    Parameters
+    ----------
+    u : ndarray of shape (n_samples,)
+        Predicted probability below each response.
+    weight : ndarray of shape (n_samples,), optional
+        Weights.
+
+    Returns
+    -------
+    float
+        Error in [0, 1].
+    """
+    below = [_checks.mean((u < tau).astype(np.float64), weight) for tau in _LEVELS]
     return float(np.abs(np.array(below) - _LEVELS).mean())
 
 

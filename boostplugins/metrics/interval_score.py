@@ -65,8 +65,10 @@ def check_interval(interval: ArrayLike, n: int) -> np.ndarray:
     ends = np.asarray(interval, dtype=np.float64)
     if ends.shape != (n, 2):
         raise ValueError(f"interval must have shape ({n}, 2), lower and upper end, got {ends.shape}")
-    if not (ends[:, 0] <= ends[:, 1]).all():
+    wrong = ~(ends[:, 0] <= ends[:, 1])
+    if wrong.any():
         raise ValueError(
-            f"interval must have lower <= upper, got {int((ends[:, 0] > ends[:, 1]).sum())} crossed"
+            f"interval must have lower <= upper, got {ends[wrong][0].tolist()} "
+            f"({int(wrong.sum())} rows in all)"
         )
     return ends

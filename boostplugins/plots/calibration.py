@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 
 from boostplugins._validation import check_integer
-from boostplugins.metrics import class_ece, ece, pit, reliability
+from boostplugins.metrics import class_ece, pit, reliability
+from boostplugins.metrics.calibration import percentile_error
 from boostplugins.plots._axes import new_axes
 from boostplugins.predictive import Predictive
 
@@ -34,7 +35,8 @@ def reliability_curve(y: ArrayLike, dist: Predictive, *, label: str | None = Non
     Returns
     -------
     Axes
-        The axes. The grey band holds 95 % of the curves' points where the predictions are right.
+        The axes. The grey band holds 95 % of the curves' points where the predictions are right. Steps
+        of discrete distributions are randomised, in the curve and in its ECE.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def reliability_curve(y: ArrayLike, dist: Predictive, *, label: str | None = Non
         low, high = (binom.ppf(q, len(u), _LEVELS) / len(u) for q in _BAND)
         ax.fill_between(_LEVELS, low, high, color="0.85", linewidth=0, label="95 % if right")
         ax.plot([0, 1], [0, 1], color="0.5", linewidth=1, linestyle=":")
-    error = f"ECE {ece(y, dist):.3f}"
+    error = f"ECE {percentile_error(u):.3f}"
     number = len(ax.lines) - 1
     ax.plot(
         _LEVELS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ def comparison_plot(table: pd.DataFrame, metric: str, *, ax: Any = None) -> Any:
     arrow = {"higher": f"{metric} →", "lower": f"← {metric}"}.get(better, metric)
     ax.set(yticks=places, ylim=(len(models) - 0.5, -0.5), xlabel=arrow)
     ax.set_yticklabels(models)
-    if better == "nominal":
-        ax.axvline(float(metric.rsplit("_", 1)[1]) / 100.0, color="0.3", linestyle="--", zorder=0)
+    nominal = re.fullmatch(r"coverage_(\d+)", metric)
+    if nominal:
+        ax.axvline(float(nominal[1]) / 100.0, color="0.3", linestyle="--", zorder=0)
     return ax

@@ -63,6 +63,8 @@ def test_interval_score_equals_scoringrules():
     ends = DIST.interval(0.8)
     theirs = sr.interval_score(Y, ends[:, 0], ends[:, 1], 0.2).mean()
     assert metrics.interval_score(Y, ends, 0.8) == pytest.approx(theirs, abs=1e-10)
+    with pytest.raises(ValueError, match=r"lower <= upper, got \[nan, 1.0\] \(1 rows in all\)"):
+        metrics.coverage([0.0, 0.0], [[np.nan, 1.0], [0.0, 1.0]])
     with pytest.raises(ValueError, match="lower <= upper"):
         metrics.interval_score(Y, ends[:, ::-1], 0.8)
 

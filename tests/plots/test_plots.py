@@ -114,6 +114,16 @@ def test_fan_has_the_models_intervals(boosted, plane):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["responses", "90 %", "50 %", "mean"]
 
 
+def test_the_ece_of_a_reliability_curve_is_that_of_the_curve_for_counts_too():
+    """A right Poisson lies on the diagonal once its steps are randomised; half a step off without."""
+    y = np.random.default_rng(0).poisson(1.0, 2000)
+    ax = plots.reliability_curve(y, Predictive("poisson", np.ones((2000, 1))))
+    levels, shares = ax.lines[1].get_xydata()[1:-1].T
+    told = float(ax.get_legend().get_texts()[-1].get_text().removeprefix("ECE "))
+    assert told == pytest.approx(np.abs(shares - levels).mean(), abs=1e-3)
+    assert told < 0.03
+
+
 def test_reliability_curve_counts_responses_below_quantiles(normal):
     y, dist = normal
     ax = plots.reliability_curve(y, dist, label="right")
@@ -271,6 +281,8 @@ def test_comparison_has_dots_with_two_errors():
     np.testing.assert_allclose(bars.get_segments()[1][:, 0], [0.89, 0.97])
     assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b", "bad"]
     assert [line.get_xdata()[0] for line in ax.lines[1:]] == [0.88, 0.9]
+    other = plots.comparison_plot(table.assign(metric="own_score"), "own_score")
+    assert [line.get_xdata()[0] for line in other.lines[1:]] == [0.88]
 
 
 @pytest.mark.parametrize(
