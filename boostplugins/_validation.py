@@ -64,7 +64,10 @@ def check_real(
     rule = f"{name} must be a finite number in {left}{low:g}, {high:g}{right}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise TypeError(f"{rule}, got {value!r}{_then(remedy)}")
-    value = float(value)
+    try:
+        value = float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        value = math.inf if value > 0 else -math.inf
     above = value >= low if left == "[" else value > low
     below = value <= high if right == "]" else value < high
     if not (math.isfinite(value) and above and below):
@@ -209,7 +212,7 @@ def check_weight(weight: ArrayLike | None, n: int, name: str = "sample_weight") 
     _refuse_non_finite(name, values)
     if (values < 0).any():
         raise ValueError(f"{name} must be >= 0, got {values.min():g} as the least; drop rows by weight 0")
-    if values.sum() <= 0:
+    if not values.any():
         raise ValueError(f"{name} must have a positive sum, got all zeros; pass None for equal weights")
     return values
 
