@@ -23,7 +23,7 @@ class Bins:
         Increasing cut points; a value goes left of a cut that it does not exceed. Empty for a
         categorical column.
     n_levels : ndarray of shape (p,)
-        Levels of a categorical column, 0 for an ordered one.
+        Levels of a categorical column, 0 for an ordered one or a single level.
     n_rules : ndarray of shape (p,)
         Cuts that rules may use: one more than there are cut points where training rows missed the
         value, since "present left, missing right" is a rule too.
@@ -52,6 +52,7 @@ class Bins:
         Bins
             Cut points.
         """
+        n_levels = np.where(n_levels > 1, n_levels, 0)  # of one level only its being missing can tell
         cuts, n_rules = [], np.zeros(matrix.shape[1], dtype=np.int64)
         for j in range(matrix.shape[1]):
             present = ~np.isnan(matrix[:, j])

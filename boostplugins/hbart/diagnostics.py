@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
@@ -21,7 +23,8 @@ def split_rhat(draws: ArrayLike) -> np.ndarray:
     Returns
     -------
     ndarray of shape (...)
-        R-hat of each [1]_; 1 for a constant, NaN for fewer than 4 draws a chain.
+        R-hat of each [1]_; 1 for a constant, NaN for fewer than 4 draws a chain or draws that are not
+        finite.
 
     References
     ----------
@@ -36,7 +39,7 @@ def split_rhat(draws: ArrayLike) -> np.ndarray:
     >>> bool(split_rhat(apart) > 10)
     True
     """
-    halves = _halves(np.asarray(draws, dtype=np.float64))
+    halves = _halves(draws)
     n = halves.shape[1]
     if n < 2:
         return np.full(halves.shape[2:], np.nan)
@@ -44,13 +47,26 @@ def split_rhat(draws: ArrayLike) -> np.ndarray:
     between = halves.mean(axis=1).var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.sqrt((n - 1) / n + between / within)
-    return np.where(within > 0, ratio, np.where(between > 0, np.inf, 1.0))
+    return np.where(within == 0, np.where(between > 0, np.inf, 1.0), ratio)
 
 
-def _halves(draws: np.ndarray) -> np.ndarray:
-    """Cut every chain in two, (2 n_chains, n_draws // 2, ...); an odd draw in the middle is dropped."""
+def _halves(draws: ArrayLike) -> np.ndarray:
+    """Cut every chain in two, (2 n_chains, n_draws // 2, ...); an odd draw in the middle is dropped.
+
+    Each quantity starts at 0 and reaches up to 1 or down to -1: then a constant has no rounding error for
+    a variance, and no square overflows.
+    """
+    draws = np.asarray(draws, dtype=np.float64)
+    if draws.ndim < 2:
+        raise ValueError(f"draws must have shape (n_chains, n_draws, ...), got {draws.shape}")
     half = draws.shape[1] // 2
-    return np.concatenate([draws[:, :half], draws[:, draws.shape[1] - half :]])
+    halves = np.concatenate([draws[:, :half], draws[:, draws.shape[1] - half :]])
+    if not halves.size:
+        return halves
+    with np.errstate(invalid="ignore"):  # infinities become NaN
+        shifted = 0.5 * halves - 0.5 * halves[:1, :1]
+        size = np.abs(shifted).max(axis=(0, 1))
+        return shifted / np.where(size > 0, size, 1.0)
 
 
 def effective_sample_size(draws: ArrayLike) -> np.ndarray:
@@ -75,9 +91,9 @@ def effective_sample_size(draws: ArrayLike) -> np.ndarray:
     >>> bool(1500 < effective_sample_size(noise) < 2600)
     True
     """
-    halves = _halves(np.asarray(draws, dtype=np.float64))
+    halves = _halves(draws)
     m, n = halves.shape[:2]
-    flat = halves.reshape(m, n, -1)
+    flat = halves.reshape(m, n, math.prod(halves.shape[2:]))
     sizes = np.full(flat.shape[2], np.nan)
     if n >= 2:
         for i in range(flat.shape[2]):
@@ -92,7 +108,7 @@ def _one_size(chains: np.ndarray) -> float:
     covariance = np.fft.irfft(spectrum, axis=1)[:, :n].mean(axis=0) / n
     within = covariance[0] * n / (n - 1)
     total = covariance[0] + (chains.mean(axis=1).var(ddof=1) if m > 1 else 0.0)
-    if total <= 0 or within <= 0:
+    if not (total > 0 and within > 0):
         return float("nan")
     correlation = 1.0 - (within - covariance * n / (n - 1)) / total
     correlation[0] = 1.0
@@ -166,7 +182,9 @@ def worst_rhat(posterior: Posterior, codes: np.ndarray) -> tuple[float, str]:
         found["log noise"] = float(np.median(split_rhat(posterior.by_chain(noise))))
     elif np.ptp(posterior.sigma2) > 0:
         found["sigma"] = float(split_rhat(posterior.by_chain(np.log(posterior.sigma2))))
-    for j, value in enumerate(split_rhat(posterior.by_chain(posterior.gamma))):
+    gamma = posterior.by_chain(posterior.gamma)
+    stuck = np.ptp(gamma, axis=(0, 1)) == 0  # not a constant, but a proposal that was never accepted
+    for j, value in enumerate(np.where(stuck, np.inf, 1.0) * split_rhat(gamma)):
         found[f"gamma[{j}]"] = float(value)
     name = max(found, key=lambda key: found[key])
     return found[name], name

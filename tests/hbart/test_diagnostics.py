@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from boostplugins.hbart.bins import Bins
+from boostplugins.hbart.bins import MISSING, Bins
 from boostplugins.hbart.chains import advance, collect
 from boostplugins.hbart.diagnostics import (
     effective_sample_size,
@@ -54,6 +54,24 @@ def test_effective_sample_size_handles_many_quantities_and_constants():
     assert np.isnan(sizes).tolist() == [False, True, False]
 
 
+def test_constants_huge_tiny_and_lost_draws():
+    """Sums of a constant that no float holds are rounding errors, and no spread."""
+    draws = np.random.default_rng(0).standard_normal((2, 100))
+    for size in (1e-300, 1e300):
+        np.testing.assert_allclose(split_rhat(size * draws), split_rhat(draws))
+        np.testing.assert_allclose(effective_sample_size(size * draws), effective_sample_size(draws))
+    assert split_rhat(np.full((2, 100), 0.1)) == 1.0
+    assert np.isnan(effective_sample_size(np.full((2, 100), 0.1)))
+    for lost in (np.nan, np.inf):
+        draws[1, 7] = lost
+        assert np.isnan(split_rhat(draws))
+        assert np.isnan(effective_sample_size(draws))
+    assert effective_sample_size(np.empty((2, 10, 0))).shape == (0,)
+    for function in (split_rhat, effective_sample_size):
+        with pytest.raises(ValueError, match=r"draws must have shape \(n_chains, n_draws, ...\), got \(5,\)"):
+            function(np.arange(5.0))
+
+
 def test_ranks_are_over_all_chains():
     draws = np.array([[0.1, 5.0], [-2.0, 7.0]])
     assert ranks(draws).tolist() == [[2, 3], [1, 4]]
@@ -86,6 +104,13 @@ def test_bins_split_between_neighbours():
     assert bins.codes(column)[0].tolist() == [2, 0, 1, 65535, 0]
     assert bins.n_rules.tolist() == [3]  # two cuts, and present against missing
     assert bins.codes(np.array([[-9.0], [1.5], [9.0]]))[0].tolist() == [0, 0, 2]
+
+
+def test_a_single_level_may_be_missing():
+    matrix = np.array([[0.0, 0.0], [np.nan, 0.0], [0.0, 0.0]])
+    bins = Bins.learn(matrix, np.array([1, 1]), None)
+    assert bins.rules().usable.tolist() == [0]
+    np.testing.assert_array_equal(bins.codes(matrix), [[0, MISSING, 0], [0, 0, 0]])
 
 
 @pytest.mark.parametrize("max_bins", [2, 10, 255])
