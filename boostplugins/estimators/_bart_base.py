@@ -6,6 +6,7 @@ import logging
 import os
 import warnings
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ _logger = logging.getLogger(__name__)
 _RHAT_LIMIT = 1.05
 _WATCHED_ROWS = 24  # training rows whose f takes part in the convergence check
 _LEAF_NU = 3.0  # degrees of freedom of the prior of a leaf variance that is drawn, as of sigma^2
+_LEAST_K = 1e-9  # any smaller one is as flat a prior, and its leaf variances overflow at last
+_HUGE_WEIGHT = 1e290  # sums of such ones may overflow
+_MOST_ROWS = 1 << 40  # no leaf can ask for more
 
 
 class MixingWarning(ConvergenceWarning):
@@ -77,12 +81,7 @@ class BayesianTrees(BaseEstimator):
         check_real("alpha", self.alpha, 0, 1, closed="neither")
         check_real("beta", self.beta, 0)
         k = self._k()
-        moves = self.moves
-        if len(moves) not in (3, 4) or min(moves) < 0 or abs(sum(moves) - 1.0) > 1e-9 or min(moves[:2]) <= 0:
-            raise ValueError(
-                "moves must be three or four chances (GROW, PRUNE, CHANGE, SWAP) that sum to 1, the "
-                f"first two positive, got {moves!r}"
-            )
+        moves = _chances(self.moves)
         return Hyperparameters(
             n_trees=int(self.n_trees),
             alpha=float(self.alpha),
@@ -90,17 +89,17 @@ class BayesianTrees(BaseEstimator):
             k=1.0 if k is None else k,  # of no effect where it is drawn
             leaf_nu=_LEAF_NU if k is None else 0.0,
             half_range=self._half_range,
-            min_leaf=int(self.min_samples_leaf),
-            p_grow=float(moves[0]),
-            p_prune=float(moves[1]),
-            p_swap=float(moves[3]) if len(moves) == 4 else 0.0,
+            min_leaf=min(int(self.min_samples_leaf), _MOST_ROWS),
+            p_grow=moves[0],
+            p_prune=moves[1],
+            p_swap=moves[3] if len(moves) == 4 else 0.0,
         )
 
     def _k(self) -> float | None:
         """Check k; None where it is drawn."""
         if isinstance(self.k, str) and self.k == "sample":
             return None
-        return check_real("k", self.k, 0, closed="neither", remedy="or draw it: k='sample'")
+        return check_real("k", self.k, _LEAST_K, remedy="or draw it: k='sample'")
 
     def _encode(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, np.ndarray, np.ndarray]:
         """Check the data; returns X as given but for rows of weight 0, its matrix, and the rows kept."""
@@ -119,12 +118,15 @@ class BayesianTrees(BaseEstimator):
         if len(y) != len(table):
             raise ValueError(f"X and y must have as many rows, got {len(table)} and {len(y)}")
         weight = check_weight(sample_weight, len(table))
+        if weight is not None and weight.max() > _HUGE_WEIGHT:
+            weight = weight / weight.max()
         kept = np.ones(len(table), dtype=bool) if weight is None else weight > 0
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
         names = names or [f"x{j}" for j in range(self.n_features_in_)]
         if not kept.all():
             table = table.loc[kept] if hasattr(table, "loc") else table[kept]
             X = X.loc[kept] if hasattr(X, "loc") else np.asarray(X)[kept]
+        self.__dict__.pop("posterior_", None)  # draws of an earlier fit are none of this one
         self._categorical = categorical
         self._columns = Columns.learn(table, categorical, names, MISSING)
         self._weight = np.ones(kept.sum()) if weight is None else weight[kept] / weight[kept].mean()
@@ -153,7 +155,6 @@ class BayesianTrees(BaseEstimator):
         """Start the chains, burn them in, draw, and set what the draws give."""
         self._hyper = hyper
         self.interrupted_ = False
-        self.__dict__.pop("posterior_", None)  # draws of an earlier fit are none of this one
         streams = _seeds(self.random_state).spawn(int(self.n_chains))
         self._runs = [start_run(problem, hyper, np.random.default_rng(stream)) for stream in streams]
         watched = np.unique(np.linspace(0, len(matrix) - 1, _WATCHED_ROWS).astype(int))
@@ -200,10 +201,14 @@ class BayesianTrees(BaseEstimator):
         if self.rhat_ > _RHAT_LIMIT:
             warnings.warn(
                 f"chains disagree: the split R-hat of {self.rhat_of_} is {self.rhat_:.2f}, above "
-                f"{_RHAT_LIMIT}; raise n_burn and n_draws, or draw on with sample_more",
+                f"{_RHAT_LIMIT}; raise n_burn and n_draws, or draw on with sample_more{self._advice()}",
                 MixingWarning,
                 stacklevel=4,
             )
+
+    def _advice(self) -> str:
+        """Say more of chains that disagree, where there is more to say."""
+        return ""
 
     def _finish(self, posterior: Posterior) -> None:
         self.posterior_ = posterior
@@ -262,6 +267,18 @@ class BayesianTrees(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _chances(moves: Any) -> list[float]:
+    """Check the chances of the moves."""
+    rule = "moves must be three or four chances (GROW, PRUNE, CHANGE, SWAP), sum 1, the first two > 0"
+    if not isinstance(moves, (Sequence, np.ndarray)) or not all(isinstance(part, Real) for part in moves):
+        raise TypeError(f"{rule}, got {moves!r}")
+    chances = [float(part) for part in moves]
+    sums_to_one = abs(sum(chances) - 1.0) <= 1e-9  # not so for NaN
+    if len(chances) not in (3, 4) or not sums_to_one or min(chances) < 0 or min(chances[:2]) <= 0:
+        raise ValueError(f"{rule}, got {moves!r}")
+    return chances
 
 
 def _n_threads(n_jobs: int | None) -> int:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
-from boostplugins._validation import check_integer, check_real
+from boostplugins._validation import check_integer, check_real, check_target, check_weight
 from boostplugins.estimators._bart_base import BayesianTrees
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.hbart.diagnostics import interaction_counts, split_counts
@@ -67,6 +68,7 @@ class PosteriorResults(BayesianTrees):
         ndarray of shape (n_features,)
             Shares; they sum to 1 unless no draw has a rule.
         """
+        check_is_fitted(self, "posterior_")
         counts = split_counts(self.posterior_.mean, self.n_features_in_).astype(np.float64)
         total = counts.sum(axis=1, keepdims=True)
         return np.divide(counts, total, out=np.zeros_like(counts), where=total > 0).mean(axis=0)
@@ -79,6 +81,7 @@ class PosteriorResults(BayesianTrees):
         ndarray of shape (n_features, n_features)
             Counts a draw, symmetric.
         """
+        check_is_fitted(self, "posterior_")
         return interaction_counts(self.posterior_.mean, self.n_features_in_)
 
     @abstractmethod
@@ -234,6 +237,8 @@ class RegressionResults(ProbabilisticRegressorMixin, PosteriorResults):
             Quantiles.
         """
         levels = np.atleast_1d(np.asarray(q, dtype=float))
+        if levels.ndim != 1 or not len(levels):
+            raise ValueError(f"q must be a number or have shape (n_quantiles,), got {levels.shape}")
         blocks = self._by_block(X, lambda dist, rows: np.stack([dist.ppf(level) for level in levels], axis=1))
         return np.concatenate(blocks)
 
@@ -271,9 +276,11 @@ class RegressionResults(ProbabilisticRegressorMixin, PosteriorResults):
         float
             Mean log density, higher is better.
         """
-        y = np.asarray(y, dtype=np.float64)
+        y = check_target(y)
+        weight = check_weight(sample_weight, len(y))
+        if len(X) != len(y):
+            raise ValueError(f"X and y must have as many rows, got {len(X)} and {len(y)}")
         density = self._by_block(X, lambda dist, rows: dist.log_pdf(y[rows]))
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         return float(np.average(np.concatenate(density), weights=weight))
 
     def posterior_draws(self, X: Any = None) -> dict[str, np.ndarray]:
@@ -288,13 +295,16 @@ class RegressionResults(ProbabilisticRegressorMixin, PosteriorResults):
         -------
         dict of ndarray of shape (n_chains, n_draws, ...)
             ``sigma``: standard deviation of the noise (at the mean of the variance covariates);
-            ``gamma``: effects on the log variance of one unit of each covariate, if any; ``k``, if it
-            is drawn; with X, ``f`` and ``noise`` at its rows. ArviZ reads such a dictionary as it is.
+            ``gamma``: effects on the log variance of one unit of each covariate, if any, and of a level
+            against the average one; ``k``, if it is drawn; with X, ``f`` and ``noise`` at its rows. ArviZ
+            reads such a dictionary as it is. Of collinear covariates only what they do together is known:
+            each one's effect is as uncertain as its prior.
         """
+        check_is_fitted(self, "posterior_")
         posterior = self.posterior_
         draws = {"sigma": posterior.by_chain(self._scale * np.sqrt(posterior.sigma2))}
         if self._variance_design is not None and posterior.gamma.shape[1]:
-            draws["gamma"] = posterior.by_chain(posterior.gamma / self._variance_design.scale)
+            draws["gamma"] = posterior.by_chain(self._variance_design.effects(posterior.gamma, self._columns))
         draws |= self._k_draws()
         if X is not None:
             parts = list(self._blocks(X))
@@ -315,8 +325,8 @@ class RegressionResults(ProbabilisticRegressorMixin, PosteriorResults):
         feature : int or str
             Column to set.
         grid : array-like, optional
-            Values; by default up to 20 quantiles of the column in X, or the numbers of all levels of a
-            categorical one.
+            Values; by default up to 20 quantiles of the column in X, or all levels of a categorical one,
+            by number. Levels may be given by name; NaN is a missing value.
         coverage : float, default=0.9
             Posterior probability inside the band.
 
@@ -324,17 +334,16 @@ class RegressionResults(ProbabilisticRegressorMixin, PosteriorResults):
         -------
         dict of ndarray of shape (n_grid,)
             ``grid``, ``mean``, ``lower`` and ``upper``.
+
+        Raises
+        ------
+        ValueError
+            For a level that training did not show.
         """
         check_real("coverage", coverage, 0, 1, closed="neither")
         matrix = self._matrix(X)
         j = self._columns.position(feature)
-        levels = self._columns.levels[j]
-        if levels is not None and grid is None:
-            values = np.arange(len(levels), dtype=np.float64)
-        elif grid is None:
-            values = np.unique(np.nanquantile(matrix[:, j], np.linspace(0.025, 0.975, 20)))
-        else:
-            values = np.asarray(grid, dtype=np.float64)
+        values = self._columns.grid(j, matrix[:, j], grid)
         curve = np.empty((len(values), self.n_draws_))
         for i, value in enumerate(values):
             matrix[:, j] = value

@@ -21,6 +21,8 @@ from boostplugins.hbart.priors import Hyperparameters, calibration_rows, guess_s
 
 # Scale given to a constant response, relative to its size: draws stay within rounding of it.
 _CONSTANT_SCALE = 1e-9
+# Degrees of freedom, or a probability, below which the prior of sigma is no distribution in floats.
+_LEAST_PRIOR = 1e-9
 
 
 class TreeRegressor(RegressionResults, SavedTrees):
@@ -75,8 +77,8 @@ class TreeRegressor(RegressionResults, SavedTrees):
 
     def _sigma_prior(self) -> dict[str, float]:
         return {
-            "nu": check_real("nu", self.nu, 0, closed="neither"),
-            "q": check_real("q", self.q, 0, 1, closed="neither"),
+            "nu": check_real("nu", self.nu, _LEAST_PRIOR),
+            "q": check_real("q", self.q, _LEAST_PRIOR, 1, closed="left"),
         }
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._validation import check_real, refuse_times
 from boostplugins.estimators._bart_files import SavedTrees
@@ -278,6 +279,7 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
             ``n_rules``: rules in all trees; ``k``, if it is drawn; with X, ``p``: probability of the
             second class.
         """
+        check_is_fitted(self, "posterior_")
         posterior = self.posterior_
         rules = (posterior.mean.n_leaves - 1)[posterior.mean.structure].sum(axis=1)
         draws = {"n_rules": posterior.by_chain(rules), **self._k_draws()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,11 @@ from boostplugins.estimators.bart import TreeRegressor
 from boostplugins.hbart.priors import Hyperparameters
 
 _PAPER_K = 2.0
+# Log variances beyond 60 are excluded, so that wider priors of gamma are all alike; where covariates are
+# collinear, rounding would bury the data under them.
+_GAMMA_VARIANCES = (1e-9, 1e6)
+_FEW_ACCEPTED = 0.1  # of gamma's proposals; dozens of covariates have no more
+_SPREADS = (1e-4, 1e4)  # beyond them the gamma functions of the leaf factors' prior lose their digits
 
 
 class HBARTRegressor(TreeRegressor):
@@ -47,9 +53,11 @@ class HBARTRegressor(TreeRegressor):
         Prior variance of the effect of each covariate, per standard deviation of the covariate. The
         default hardly shrinks; with many covariates for the rows at hand choose less, or let
         `HBARTRegressorCV` choose. Factors beyond exp(-60) .. exp(60) are excluded.
-    gamma_proposal : {"mode", "gamerman"}, default="mode"
-        Proposal of gamma: multivariate t around the conditional mode, or the single scoring step of
-        Gamerman (1997), which can fail to move at all; for comparison.
+    gamma_proposal : {"mode", "slice", "gamerman"}, default="mode"
+        How gamma moves: by Metropolis with a multivariate t around the conditional mode; by elliptical
+        slices of the same t, which always move, where dozens of covariates leave the first few accepted
+        proposals; or by the single scoring step of Gamerman (1997), which can fail to move at all, for
+        comparison.
     k : float, "sample" or None, default=None
         Prior standard deviation of f is range(y) / (2 k); larger shrinks more. "sample" draws it: f's
         prior variance is scaled inverse chi-square of 3 degrees of freedom, below var(y) with
@@ -207,15 +215,28 @@ class HBARTRegressor(TreeRegressor):
             return None if self.variance == "forest" else _PAPER_K
         return super()._k()
 
+    def _advice(self) -> str:
+        accepted = self.acceptance_.get("gamma", 1.0)
+        if accepted > _FEW_ACCEPTED:
+            return ""
+        return (
+            f". {accepted:.1%} of gamma's proposals were accepted: gamma_proposal='slice' always moves, and "
+            "fewer variance_features mix better"
+        )
+
     def _check_variance(self) -> tuple[Hyperparameters, Any]:
         check_option("variance", self.variance, ("log-linear", "forest", "constant"))
-        check_option("gamma_proposal", self.gamma_proposal, ("mode", "gamerman"))
+        check_option("gamma_proposal", self.gamma_proposal, ("mode", "slice", "gamerman"))
         check_integer("n_variance_trees", self.n_variance_trees, 1)
         features = self.variance_features
         if isinstance(features, str) and features != "none":
             raise ValueError(
                 f"variance_features must be None, a list of columns, 'none' or a function, got {features!r}; "
                 f"write [{features!r}] for one column"
+            )
+        if isinstance(features, Real):
+            raise TypeError(
+                f"variance_features must be None, a list of columns or a function, got {features!r}"
             )
         if self.variance != "log-linear":
             if features is not None and not isinstance(features, str):
@@ -226,9 +247,10 @@ class HBARTRegressor(TreeRegressor):
             features = "none"
         extra = {
             "n_variance_trees": int(self.n_variance_trees) if self.variance == "forest" else 0,
-            "variance_spread": check_real("variance_spread", self.variance_spread, 0, closed="neither"),
-            "gamma_var": check_real("gamma_prior_variance", self.gamma_prior_variance, 0, closed="neither"),
+            "variance_spread": check_real("variance_spread", self.variance_spread, *_SPREADS),
+            "gamma_var": check_real("gamma_prior_variance", self.gamma_prior_variance, *_GAMMA_VARIANCES),
             "gamerman": self.gamma_proposal == "gamerman",
+            "slices": self.gamma_proposal == "slice",
         }
         return Hyperparameters(**{**vars(self._check_params()), **self._sigma_prior(), **extra}), features
 

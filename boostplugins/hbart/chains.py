@@ -142,6 +142,7 @@ def _start_linear(z: np.ndarray, given: np.ndarray, hyper: Hyperparameters, info
         gamma,
         gamma.copy(),
         bool(hyper.gamerman),
+        bool(hyper.slices),
         np.zeros(2, dtype=np.int64),
     )
     return linear

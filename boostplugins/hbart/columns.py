@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 # A categorical rule is a bit set of levels in a signed 64-bit word.
 MAX_LEVELS = 62
@@ -105,6 +107,51 @@ class Columns:
             if which not in self.names:
                 raise ValueError(f"column {which!r} is not in X; its columns are {list(self.names)[:20]}")
             return self.names.index(which)
+        if isinstance(which, bool) or not isinstance(which, Integral):
+            raise TypeError(f"a column must be its number or its name, got {which!r}")
         if not -len(self.names) <= which < len(self.names):
             raise ValueError(f"column number must be below {len(self.names)}, the columns of X, got {which}")
         return int(which) % len(self.names)
+
+    def grid(self, j: int, column: np.ndarray, grid: ArrayLike | None) -> np.ndarray:
+        """Check the values of a column that something is wanted at, or choose them.
+
+        Parameters
+        ----------
+        j : int
+            Number of the column.
+        column : ndarray of shape (n,)
+            Its values, NaN where missing.
+        grid : array-like or None
+            Numbers; for a categorical column, levels by number or by name. None takes all levels, or up
+            to 20 quantiles of the column.
+
+        Returns
+        -------
+        ndarray of shape (n_grid,)
+            Numbers, NaN for a missing value.
+
+        Raises
+        ------
+        ValueError
+            For levels that are not known, and where there is nothing to choose from.
+        """
+        name, levels = self.names[j], self.levels[j]
+        if grid is None and levels is not None:
+            return np.arange(len(levels), dtype=np.float64)
+        if grid is None:
+            present = column[~np.isnan(column)]
+            if not len(present):
+                raise ValueError(f"grid must be given for {name!r}, of which X has no value")
+            return np.unique(np.quantile(present, np.linspace(0.025, 0.975, 20)))
+        values = np.asarray(grid).ravel()
+        if levels is not None and values.dtype.kind in "OU":
+            values = np.array([levels.index(value) if value in levels else -1.0 for value in values])
+        values = values.astype(np.float64)
+        if np.ndim(grid) > 1 or not len(values):
+            raise ValueError(f"grid must be a number or have shape (n_grid,), got {np.shape(grid)}")
+        if levels is not None and not np.isin(values[~np.isnan(values)], np.arange(len(levels))).all():
+            raise ValueError(
+                f"grid must hold levels of {name!r}, {list(levels)}, or their numbers, got {grid!r}"
+            )
+        return values

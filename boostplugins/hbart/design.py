@@ -162,3 +162,33 @@ class VarianceDesign:
         z -= self.centre
         z /= self.scale
         return np.nan_to_num(z, copy=False, nan=0.0)
+
+    def effects(self, gamma: np.ndarray, columns: Columns) -> np.ndarray:
+        """Turn coefficients of the standardised covariates into effects of one unit of each.
+
+        The columns of a category's levels (and of its being missing) sum to one, so that only the prior
+        keeps a number that all their effects share from running away. It has no effect on any row, and is
+        taken out: a level's effect is its difference from the average over the training rows.
+
+        Parameters
+        ----------
+        gamma : ndarray of shape (n_draws, k)
+            Coefficients.
+        columns : Columns
+            What the columns are.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, k)
+            Effects on the log variance.
+        """
+        effects = gamma / self.scale
+        first = 0
+        for j in self.which:
+            levels = columns.levels[j]
+            size = (1 if levels is None else len(levels)) + self.missing[j]
+            if levels is not None:
+                block = slice(first, first + size)
+                effects[:, block] -= effects[:, block] @ self.centre[block, None]
+            first += size
+        return effects

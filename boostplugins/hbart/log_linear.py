@@ -11,6 +11,10 @@ P = Z'Z / 2 + S^-1, does not depend on gamma.
   step. The ratio printed as eq. 16 of Bleich and Kapelner (2014) has the proposal densities inverted;
   here they are q(gamma | gamma*) / q(gamma* | gamma), as Metropolis-Hastings requires. Far from the
   mode this proposal overshoots and the chain may never move.
+* ``"slice"``: no proposal of the whole vector hits the posterior of dozens of covariates. The
+  elliptical slice sampler of Murray, Adams and MacKay (2010), around the same t as Nishihara, Murray
+  and Adams (2014) have it, always moves: given the scale s of the t as a mixture of normals, along an
+  ellipse through gamma and a draw of N(mode, s P^-1), to a point of the slice under posterior / t.
 """
 
 from __future__ import annotations
@@ -25,6 +29,8 @@ from boostplugins.hbart.compiling import inner, inner_new, inner_sum
 # Rows' variances differ from sigma^2 by factors within exp(+-60): the prior excludes more, so that
 # many covariates under a vague prior cannot overflow. Predictions for new rows keep to it too.
 MOST_LOG_RATIO = 60.0
+# After so many cuts at random an ellipse's bracket is below rounding: gamma stays, as it almost does.
+_MOST_SHRINKS = 100
 
 
 class LogLinear(NamedTuple):
@@ -39,6 +45,7 @@ class LogLinear(NamedTuple):
     gamma: np.ndarray  # float64 (k,): current value
     mode: np.ndarray  # float64 (k,): where the last search for the mode ended
     gamerman: bool
+    slices: bool
     tally: np.ndarray  # int64 (2,): proposed, accepted
 
 
@@ -173,6 +180,12 @@ def gamma_step(rng, model, residual, weight, precision):  # type: ignore[no-unty
     slope, step, from_here, proposal, back = work[0], work[1], work[2], work[3], work[4]
     if not model.gamerman:
         find_mode(model, residual, precision, slope, step)
+    if model.slices:
+        model.tally[0] += 1
+        if slice_step(rng, model, residual, precision, work):
+            model.tally[1] += 1
+            set_weights(model, weight)
+        return
     here = log_posterior(model, residual, model.gamma, precision, slope)
     scoring_step(model.factor, slope, step)
     for j in range(k):
@@ -193,6 +206,37 @@ def gamma_step(rng, model, residual, weight, precision):  # type: ignore[no-unty
         for j in range(k):
             model.gamma[j] = proposal[j]
         set_weights(model, weight)
+
+
+@inner_new
+def slice_step(rng, model, residual, precision, work):  # type: ignore[no-untyped-def]
+    """Move gamma along an ellipse around the mode; returns whether it moved."""
+    k = len(model.gamma)
+    slope, draw, start, trial = work[0], work[1], work[2], work[3]
+    shape = 4.0 + 0.5 * distance(model.factor, model.gamma, model.mode)
+    spread = math.sqrt(shape / rng.standard_gamma(4.0 + 0.5 * k))
+    for j in range(k):
+        start[j] = model.gamma[j] - model.mode[j]
+        draw[j] = rng.standard_normal()
+    solve_factor(model.factor, draw, True)
+    level = log_posterior(model, residual, model.gamma, precision, slope)
+    level += math.log(1.0 - rng.random()) - log_proposal(model, model.gamma, model.mode)
+    high = 2.0 * math.pi * rng.random()
+    low, angle = high - 2.0 * math.pi, high
+    for _ in range(_MOST_SHRINKS):
+        for j in range(k):
+            trial[j] = model.mode[j] + math.cos(angle) * start[j] + math.sin(angle) * spread * draw[j]
+        height = log_posterior(model, residual, trial, precision, slope)
+        if height - log_proposal(model, trial, model.mode) > level:
+            for j in range(k):
+                model.gamma[j] = trial[j]
+            return True
+        if angle < 0.0:
+            low = angle
+        else:
+            high = angle
+        angle = low + (high - low) * rng.random()
+    return False
 
 
 @inner

@@ -16,6 +16,8 @@ _CALIBRATION_ROWS = 20_000
 # Least prior guess of sigma, relative to sd(y): below it, lambda would make the prior of a
 # noise-free response degenerate.
 _LEAST_SIGMA = 1e-4
+# Least scale of the prior of sigma^2, in units of the guess squared.
+_LEAST_SCALE = 1e-18
 # Start of the standard deviation of the trees' sum where it is drawn, relative to its guess. Small: the
 # chain soon finds larger leaf values, but takes thousands of iterations to leave them, since trees whose
 # large values cancel each other hold one another in place.
@@ -58,6 +60,8 @@ class Hyperparameters:
         Prior standard deviation of log sigma^2(x) under a variance forest, about.
     gamerman : bool
         Whether gamma is proposed as Gamerman (1997) does.
+    slices : bool
+        Whether gamma moves by elliptical slices.
     """
 
     n_trees: int = 50
@@ -79,6 +83,7 @@ class Hyperparameters:
     gamma_mean: float = 0.0
     variance_spread: float = 1.5
     gamerman: bool = False
+    slices: bool = False
 
     def mean_prior(self, informed: bool = True, spread: float = 0.5) -> ForestPrior:
         """Prior of the mean forest.
@@ -165,7 +170,8 @@ def sigma_scale(guess: float, nu: float, q: float) -> float:
     >>> round(float(chi2.sf(3.0 * lam / 2.0**2, 3.0)), 3)
     0.9
     """
-    return guess**2 * float(chi2.ppf(1.0 - q, nu)) / nu
+    # A prior of next to no weight keeps a scale, or a perfect fit would make sigma 0.
+    return guess**2 * max(float(chi2.ppf(1.0 - q, nu)) / nu, _LEAST_SCALE)
 
 
 def calibration_rows(n: int) -> slice:

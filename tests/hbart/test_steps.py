@@ -47,16 +47,14 @@ def rng():
     return np.random.default_rng(0)
 
 
-def gamma_chain(n, slope, n_steps, gamerman=False, gamma_var=1000.0):
+def gamma_chain(n, slope, n_steps, gamma_var=1000.0, **how):
     """Gamma given fixed residuals: trees of all but no leaf variance, sigma^2 held by its prior."""
     rng = np.random.default_rng(5)
     z = rng.standard_normal(n)
     z = ((z - z.mean()) / z.std())[:, None]
     e = np.exp(0.5 * slope * z[:, 0]) * rng.standard_normal(n)
     problem = make_problem(n=n)._replace(target=e, z=z, lam=1.0, sigma2=1.0)
-    hyper = Hyperparameters(
-        n_trees=1, half_range=1e-9, nu=1e12, gamma_var=gamma_var, gamerman=gamerman, min_leaf=n
-    )
+    hyper = Hyperparameters(n_trees=1, half_range=1e-9, nu=1e12, gamma_var=gamma_var, min_leaf=n, **how)
     run = start_run(problem, hyper, np.random.default_rng(1))
     advance(run, n_steps, keep=True)
     return run, collect([run]).gamma[:, 0], z[:, 0], e
@@ -74,10 +72,10 @@ def exact_moments(z, e, gamma_var=1000.0):
     return mean, np.sqrt(p @ (grid - mean) ** 2)
 
 
-@pytest.mark.parametrize("gamerman", [False, True])
-def test_gamma_follows_its_conditional(gamerman):
+@pytest.mark.parametrize("how", [{}, {"gamerman": True}, {"slices": True}], ids=["mode", "gamerman", "slice"])
+def test_gamma_follows_its_conditional(how):
     # Mean within 5 and sd within 5 standard errors of about 8000 effective draws: false alarm < 1e-5.
-    run, gamma, z, e = gamma_chain(60, 0.6, 10_000, gamerman)
+    run, gamma, z, e = gamma_chain(60, 0.6, 10_000, **how)
     mean, sd = exact_moments(z, e)
     assert gamma.mean() == pytest.approx(mean, abs=5 * sd / np.sqrt(6000))
     assert gamma.std() == pytest.approx(sd, rel=5 / np.sqrt(2 * 6000))
@@ -116,20 +114,40 @@ def test_the_printed_ratio_gives_intervals_that_are_too_short():
     assert gamerman_spread(x - 0.5, e, as_printed=True) == pytest.approx(0.58 * exact, rel=0.1)
 
 
-def test_gamma_under_an_informative_prior():
-    _, gamma, z, e = gamma_chain(20, 1.0, 10_000, gamma_var=0.05)
+@pytest.mark.parametrize("slices", [False, True])
+def test_gamma_under_an_informative_prior(slices):
+    _, gamma, z, e = gamma_chain(20, 1.0, 10_000, gamma_var=0.05, slices=slices)
     mean, sd = exact_moments(z, e, 0.05)
     assert gamma.mean() == pytest.approx(mean, abs=5 * sd / np.sqrt(6000))
     assert gamma.std() == pytest.approx(sd, rel=5 / np.sqrt(2 * 6000))
 
 
 def test_gamma_leaves_zero_under_strong_heteroskedasticity_where_gamerman_sticks():
-    run, gamma, _, _ = gamma_chain(1000, 4.0, 300)
-    assert gamma[50:].mean() == pytest.approx(4.0, abs=0.3)
-    assert run.chain.linear.tally[1] > 200
+    for slices in (False, True):
+        run, gamma, _, _ = gamma_chain(1000, 4.0, 300, slices=slices)
+        assert gamma[50:].mean() == pytest.approx(4.0, abs=0.3)
+        assert run.chain.linear.tally[1] > 200
     stuck, gamma, _, _ = gamma_chain(1000, 4.0, 300, gamerman=True)
     assert stuck.chain.linear.tally[1] == 0
     assert (gamma == 0).all()
+
+
+def test_slices_move_where_proposals_of_many_covariates_are_refused():
+    rng = np.random.default_rng(3)
+    z = rng.standard_normal((150, 60))
+    problem = make_problem(n=150)._replace(target=rng.standard_normal(150), z=z, lam=1.0, sigma2=1.0)
+    moved = []
+    for slices in (False, True):
+        hyper = Hyperparameters(n_trees=1, half_range=1e-9, nu=1e12, min_leaf=150, slices=slices)
+        run = start_run(problem, hyper, np.random.default_rng(1))
+        advance(run, 100, keep=True)
+        moved.append(int(run.chain.linear.tally[1]))
+    assert moved[0] < 10
+    assert moved[1] == 100
+
+
+def test_sigma_scale_of_a_prior_of_next_to_no_weight_is_positive():
+    assert sigma_scale(2.0, 1e-9, 0.9) > 0
 
 
 def test_sigma_given_known_residuals():
