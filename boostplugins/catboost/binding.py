@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from catboost import Pool
 
 from boostplugins.catboost.pool import ChainPool
 
+_COPIERS = ("copy", "boostplugins.catboost.chain", "boostplugins.catboost.metadata")
 _DEFAULT_LEARNING_RATE = 0.03  # CatBoost's own for custom losses
 
 
@@ -105,7 +107,7 @@ def find_fit() -> FitSettings | None:
         None where the copy is made for another reason, such as ``get_params``.
     """
     frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") in ("copy", "boostplugins.catboost.chain"):
+    while frame is not None and frame.f_globals.get("__name__") in _COPIERS:
         frame = frame.f_back  # type: ignore[assignment]
     if frame is None or frame.f_code.co_name != "_prepare_train_params":
         return None
@@ -113,6 +115,8 @@ def find_fit() -> FitSettings | None:
         return None
     held = frame.f_locals
     X, y = held["X"], held["y"]
+    if isinstance(X, (str, Path)):
+        raise ValueError(f"X must hold the rows of a chain, got {str(X)!r}; fit on catboost.Pool({str(X)!r})")
     params = held["self"]._get_canonized_params()
     is_pool = isinstance(X, Pool)
     named = [
@@ -171,6 +175,14 @@ def check_settings(fit: FitSettings, n_outputs: int, noise: str, keeps: bool = F
         value = params.get(name, _DEFAULTS.get(name))
         if not allowed(value):
             raise ValueError(f"{name} {why}, got {value!r}; pass **loss.catboost_params() to the model")
+    if not fit.learning_rate > 0:
+        raise ValueError(f"learning_rate must be > 0, got {fit.learning_rate:g}")
+    for name in ("class_weights", "auto_class_weights"):
+        if fit.pool is not None and params.get(name) not in (None, "None"):
+            raise ValueError(
+                f"{name} must be unset on a chain's pool, whose labels name their rows, got "
+                f"{params[name]!r}; pass sample_weight to loss.pool"
+            )
     langevin = bool(params.get("langevin")) or bool(params.get("posterior_sampling"))
     if langevin and noise != "catboost":
         raise ValueError(

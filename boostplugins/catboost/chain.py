@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,9 @@ from numpy.typing import ArrayLike
 from boostplugins._validation import check_integer, check_methods, check_option, check_real
 from boostplugins.catboost.binding import FitSettings, check_settings, find_fit
 from boostplugins.catboost.callback import ChainCallback, GuardedCallbacks, interruptible
+from boostplugins.catboost.metadata import ChainMetadata
 from boostplugins.catboost.objective import RowsInBlocks
 from boostplugins.catboost.pool import ChainPool
-from boostplugins.catboost.reader import METADATA_KEY
 from boostplugins.catboost.state import TrainingState, noise_size
 from boostplugins.catboost.turns import NoScore, RowsInTurn, TurnState, in_turns, start_of, trees_a_round
 from boostplugins.losses import Loss, SquaredError, get_loss
@@ -24,6 +23,11 @@ from boostplugins.schedules import SCHEDULE_METHODS, Constant, GradientSchedule
 
 if TYPE_CHECKING:
     from boostplugins.priors import FittedPrior, RandomPrior
+
+_NO_CLOCK = (
+    "callbacks must hold the chain's clock, got none: fit(..., callbacks=[loss.callback()]); "
+    "catboost.cv and grid_search pass no callbacks: use SGLBRegressor or SGLBClassifier there"
+)
 
 
 class CyclicalSGLB:
@@ -86,6 +90,8 @@ class CyclicalSGLB:
     30
     """
 
+    no_jit = True  # CatBoost would compile the methods
+
     def __init__(
         self,
         loss: str | Loss | type[Loss] = "RMSE",
@@ -116,7 +122,11 @@ class CyclicalSGLB:
         self.noise = check_option("noise", noise, ("objective", "catboost", "none"))
         self.structure_noise = check_real("structure_noise", structure_noise, 0.0)
         self.prior = prior
+        if self.noise == "catboost" and self.temperature == math.inf:
+            raise ValueError('temperature must be finite with noise="catboost"; use noise="none"')
         self.random_state = check_integer("random_state", random_state, 0)
+        if self.random_state >= 2**64:
+            raise ValueError(f"random_state must be below 2**64, got {random_state}")
         check_methods("schedule", self.schedule, SCHEDULE_METHODS)
         check_methods("mask", self.mask, MASK_METHODS)
 
@@ -138,6 +148,28 @@ class CyclicalSGLB:
     def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         fit = find_fit()
         return self if fit is None else self._bind(fit, *self._settled(fit, memo))
+
+    def calc_ders_range(self, *_: Any) -> Any:
+        """Refuse to serve without a fit: CatBoost trains the copy that it makes for one.
+
+        Parameters
+        ----------
+        *_ : object
+            Scores, labels and weights.
+
+        Returns
+        -------
+        object
+            Nothing.
+
+        Raises
+        ------
+        ValueError
+            Always; ``catboost.cv`` comes here.
+        """
+        raise ValueError(_NO_CLOCK)
+
+    calc_ders_multi = calc_ders_range
 
     def callback(self) -> ChainCallback:
         """Make the clock of the chain, to pass as ``fit(callbacks=[...])``.
@@ -333,9 +365,12 @@ class CyclicalSGLB:
         keeps = any(clock.keeps for clock in clocks)
         check_settings(fit, 1 if turns else loss.n_outputs, self.noise, keeps)
         if not clocks:
+            raise ValueError(_NO_CLOCK)
+        wanted = self.shrink / trees_a_round(loss)
+        if not math.isclose(fit.shrink, wanted, rel_tol=1e-6):
             raise ValueError(
-                "callbacks must hold the chain's clock, got none: fit(..., callbacks=[loss.callback()]); "
-                "catboost.cv and grid_search pass no callbacks: use SGLBRegressor or SGLBClassifier there"
+                f"model_shrink_rate must be the chain's shrink {wanted:g}, got {fit.shrink:g}; pass "
+                "**loss.catboost_params() to the model"
             )
         symmetric = fit.params.get("grow_policy", "SymmetricTree") == "SymmetricTree"
         if turns and (self.shrink_to, self.shrink > 0) == ("zero", True):
@@ -395,34 +430,6 @@ class CyclicalSGLB:
         if self.loss.classification and self.loss.n_outputs > 1:
             return self.loss.ready(_class_codes(fit))
         return self.loss
-
-
-class ChainMetadata(dict[str, str]):
-    """The chain's description, which CatBoost stores with the model.
-
-    The copy that CatBoost makes at the start of a fit holds what the loss takes from the data, such
-    as its noise variance.
-
-    Parameters
-    ----------
-    chain : CyclicalSGLB
-        The chain.
-    """
-
-    def __init__(self, chain: CyclicalSGLB) -> None:
-        super().__init__({METADATA_KEY: json.dumps(chain.to_dict())})
-        self.chain = chain
-
-    def __deepcopy__(self, memo: dict[Any, Any]) -> dict[str, str]:
-        fit = find_fit()
-        if fit is None:  # `clone` compares parameters by identity
-            return self
-        loss, prior = self.chain._settled(fit, memo)
-        start = start_of(loss, fit.pool) if in_turns(loss) else None
-        return {METADATA_KEY: json.dumps(self.chain.to_dict(loss, prior, start))}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.chain,)
 
 
 def _describe(prior: RandomPrior | FittedPrior | None) -> dict[str, Any] | None:

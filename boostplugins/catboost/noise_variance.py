@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from catboost import CatBoostRegressor, Pool
 
+from boostplugins._validation import check_target
 from boostplugins.catboost.binding import FitSettings
 from boostplugins.catboost.callback import interruptible
 
@@ -56,13 +57,18 @@ def held_out_variance(pool: Any) -> float:
         the target, > 0.
     """
     n = pool.num_row()
-    y = np.asarray(pool.get_label(), dtype=np.float64)
+    y = check_target(pool.get_label())
     weight = np.asarray(pool.get_weight(), dtype=np.float64)
     mean = np.average(y, weights=weight)
     spread = float(np.average((y - mean) ** 2, weights=weight))
     least = max(_LEAST * spread, float(np.finfo(np.float32).tiny))
     if n < _MIN_ROWS or spread <= least:
         return max(spread, least)
+    if pool.get_group_id_hash() is not None:
+        raise ValueError(
+            "noise_variance must be given for rows in groups, some of which are held out to estimate it "
+            "otherwise; pass SquaredError(noise_variance=...)"
+        )
     order = np.random.default_rng(0).permutation(n)[:_MAX_ROWS]
     cut = max(len(order) // 4, 5)
     held, used = pool.slice(sorted(order[:cut].tolist())), pool.slice(sorted(order[cut:].tolist()))

@@ -187,4 +187,5 @@ class CatBoostReader:
             X,
             cat_features=self.model.get_cat_feature_indices() or None,
             text_features=self.model.get_text_feature_indices() or None,
+            embedding_features=self.model.get_embedding_feature_indices() or None,
         )

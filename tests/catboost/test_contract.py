@@ -11,7 +11,8 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-from catboost import CatBoost, CatBoostClassifier, CatBoostError, CatBoostRegressor, Pool
+from catboost import CatBoost, CatBoostClassifier, CatBoostError, CatBoostRegressor, Pool, cv
+from catboost.core import log_fixup
 from sklearn.base import clone
 
 from boostplugins.catboost import CyclicalSGLB
@@ -213,12 +214,53 @@ def test_a11_gpu_is_refused_at_once(data):
         ({"eval_fraction": 0.2}, "eval_fraction must be 0"),
         ({"save_snapshot": True}, "save_snapshot must be off"),
         ({"model_shrink_rate": 0.5, "use_best_model": True}, "use_best_model must be False with shrink"),
+        ({"model_shrink_rate": 0.5}, "model_shrink_rate must be the chain's shrink 0, got 0.5"),
+        ({"learning_rate": 0.0}, "learning_rate must be > 0, got 0"),
+        ({"learning_rate": -0.1}, "learning_rate must be > 0, got -0.1"),
     ],
 )
 def test_contradictory_settings_raise_before_training(params, message, data):
     X, y = data
     with pytest.raises(ValueError, match=message):
         _fit(CyclicalSGLB("RMSE"), X, y, **params)
+
+
+@pytest.mark.parametrize("name", ["class_weights", "auto_class_weights"])
+def test_weights_of_classes_are_refused_where_labels_name_rows(name, data):
+    X, y = data
+    chain = CyclicalSGLB("Logloss")
+    value = [1.0, 5.0] if name == "class_weights" else "Balanced"
+    settings = chain.catboost_params(loss_function=chain, eval_metric=chain.metric(), **{name: value})
+    with pytest.raises(ValueError, match=f"{name} must be unset .* pass sample_weight to loss.pool"):
+        CatBoost(QUIET | settings).fit(chain.pool(X, y > 0), callbacks=[chain.callback()])
+
+
+def test_settings_that_no_chain_can_have():
+    with pytest.raises(ValueError, match='temperature must be finite with noise="catboost"'):
+        CyclicalSGLB(noise="catboost", temperature=np.inf)
+    with pytest.raises(ValueError, match=r"random_state must be below 2\*\*64"):
+        CyclicalSGLB(random_state=2**64)
+
+
+def test_rows_that_no_chain_can_take(data, tmp_path):
+    X, y = data
+    np.savetxt(tmp_path / "rows.tsv", np.column_stack([y, X]), delimiter="\t")
+    chain = CyclicalSGLB("RMSE")
+    with pytest.raises(ValueError, match="X must hold the rows of a chain.*fit on catboost.Pool"):
+        _regressor(chain).fit(str(tmp_path / "rows.tsv"), callbacks=[chain.callback()])
+    _fit(chain, Pool(str(tmp_path / "rows.tsv")), None)
+    with pytest.raises(ValueError, match="y must be finite, got nan in row 3"):
+        _fit(chain, X, np.where(np.arange(len(y)) == 3, np.nan, y))
+    with pytest.raises(ValueError, match="noise_variance must be given for rows in groups"):
+        _fit(chain, Pool(X, y, group_id=np.arange(len(y)) // 3), None)
+    _fit(CyclicalSGLB(SquaredError(0.1)), Pool(X, y, group_id=np.arange(len(y)) // 3), None)
+
+
+def test_cross_validation_of_catboosts_own_names_the_remedy(data):
+    chain = CyclicalSGLB(SquaredError(0.1))
+    settings = {"loss_function": chain, "eval_metric": "RMSE", "iterations": 3} | chain.catboost_params()
+    with pytest.raises(CatBoostError, match="pass no callbacks: use SGLBRegressor or SGLBClassifier"):
+        cv(Pool(*data), settings, fold_count=2, logging_level="Silent")
 
 
 def test_baseline_with_shrink_and_init_model_are_refused(data):
@@ -285,10 +327,13 @@ def test_one_object_and_one_clock_in_several_threads(data):
         found[n] = model.predict(X)
 
     threads = [threading.Thread(target=work, args=(n,)) for n in alone]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    # CatBoost has one logger a process, which the first of several fits takes away from the others as it
+    # ends, and with it the process: held here, it stays for all of them.
+    with log_fixup():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     for n, expected in alone.items():
         np.testing.assert_array_equal(found[n], expected)
 
