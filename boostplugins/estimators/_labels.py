@@ -1,4 +1,4 @@
-"""Seeds, labels and rows as the SGLB estimators take them."""
+"""Seeds, labels and rows as the estimators take them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import DataConversionWarning
 
 from boostplugins._validation import check_integer, refuse_times
@@ -70,9 +71,31 @@ def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
         raise ValueError(
             f"X and {name} must have the same number of rows (inconsistent), got {n} and {len(values)}"
         )
+    refuse_odd_labels(name, values)
+    return values
+
+
+def refuse_odd_labels(name: str, values: np.ndarray) -> None:
+    """Refuse labels that are missing, infinite or of types that cannot be put in order.
+
+    Parameters
+    ----------
+    name : str
+        Name of the labels, for messages.
+    values : ndarray of shape (n_samples,)
+        Labels.
+    """
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity; drop such rows")
-    return values
+    if values.dtype.kind != "O":
+        return
+    if pd.isna(values).any():
+        raise ValueError(f"{name} must have a label in every row, got missing ones; drop such rows")
+    try:
+        np.unique(values)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in values})
+        raise ValueError(f"{name} must hold labels of one type, got {kinds}; make them strings") from None
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from boostplugins._validation import check_real, refuse_times
 from boostplugins.estimators._bart_files import SavedTrees
 from boostplugins.estimators._bart_results import PosteriorResults, mean_over_draws
+from boostplugins.estimators._labels import refuse_odd_labels
 from boostplugins.hbart.bins import Bins
 from boostplugins.hbart.chains import Problem
 from boostplugins.uncertainty import Uncertainty
@@ -160,9 +161,10 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         X, matrix, _ = self._encode(X, y, None)
         labels = np.asarray(y)
         labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise ValueError("y must be finite, got NaN or infinity: drop the rows without a label")
+        if labels.ndim != 1:
+            raise ValueError(f"y must have shape (n_samples,), got {labels.shape}")
         refuse_times("y", labels)
+        refuse_odd_labels("y", labels)
         check_classification_targets(labels)
         self.classes_, code = np.unique(labels, return_inverse=True)
         if len(self.classes_) > 2:

@@ -84,19 +84,38 @@ def covariate_test(
     """
     check_integer("n_permutations", n_permutations, 1)
     y = check_target(y)
+    X = X if hasattr(X, "iloc") else np.asarray(X)
+    if len(X) != len(y):
+        raise ValueError(f"X and y must have as many rows, got {len(X)} and {len(y)}")
+    places = _places(X, columns)
     rng = np.random.default_rng(random_state)
     permuted = []
     for _ in range(n_permutations):
         order = rng.permutation(len(y))
-        changed = X.copy() if hasattr(X, "iloc") else np.array(X)
-        for column in columns:
-            if hasattr(X, "iloc"):
-                name = X.columns[column] if isinstance(column, (int, np.integer)) else column
-                changed[name] = X[name].to_numpy()[order]
+        changed = X.copy()
+        for place in places:
+            if hasattr(X, "iloc"):  # the column's own type: numbers of a category are no numbers
+                changed.isetitem(place, X.iloc[:, place].array[order])
             else:
-                changed[:, int(column)] = changed[order, int(column)]
+                changed[:, place] = X[order, place]
         permuted.append(_pseudo_r2(estimator, changed, y))
     return _outcome(_pseudo_r2(estimator, X, y), permuted)
+
+
+def _places(X: Any, columns: Sequence[int | str]) -> list[int]:
+    """Find columns."""
+    names = list(X.columns) if hasattr(X, "columns") else []
+    if isinstance(columns, str) or not isinstance(columns, (Sequence, np.ndarray)) or len(columns) == 0:
+        raise TypeError(f"columns must be a list of columns, got {columns!r}")
+    places = []
+    for column in columns:
+        if isinstance(column, str) and column in names:
+            places.append(names.index(column))
+        elif isinstance(column, (int, np.integer)) and -X.shape[1] <= column < X.shape[1]:
+            places.append(int(column) % X.shape[1])
+        else:
+            raise ValueError(f"columns must be names or numbers of columns of X, got {column!r}")
+    return places
 
 
 def heteroskedasticity_test(
@@ -143,6 +162,8 @@ def heteroskedasticity_test(
     """
     check_integer("n_permutations", n_permutations, 1)
     y = check_target(y)
+    if np.ptp(y) == 0:
+        raise ValueError(f"y must not be constant, got {y[0]:g} in every row: it has no noise to test")
     square = (y - _fitted(estimator, X, y).predict(X)) ** 2
     log_square = np.log(np.maximum(square, _LEAST_SQUARE * square.mean()))
     rng = np.random.default_rng(random_state)

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, indexable
 
 from boostplugins._files import read_model, restoring, write_model
-from boostplugins.estimators._bart_base import MixingWarning
+from boostplugins.estimators._bart_base import BayesianTrees, MixingWarning
 from boostplugins.estimators._bart_files import pack_params, unpack_params
 from boostplugins.estimators._frames import fit_frame
 from boostplugins.estimators._rows import check_rows
@@ -96,10 +96,15 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
             Fitted estimator.
         """
         base = HBARTRegressor() if self.estimator is None else self.estimator
+        if not isinstance(base, BayesianTrees):
+            raise TypeError(f"estimator must be an HBARTRegressor, got {base!r}")
         table, _ = fit_frame(self, X, base.cat_features)
         _, target, weight, _ = check_rows(table, y, sample_weight, None, "y")
         weight = np.ones(len(target)) if weight is None else weight
         X = indexable(X)[0]
+        if not weight.all():  # a row of weight 0 is no row, in folds as well
+            X, target, weight = _safe_indexing(X, weight > 0), target[weight > 0], weight[weight > 0]
+            sample_weight = weight
         candidates = list(ParameterGrid(_DEFAULT_GRID if self.param_grid is None else self.param_grid))
         folds = list(check_cv(self.cv, target).split(X, target))
         self.cv_results_ = []

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from boostplugins import BARTClassifier, BARTRegressor, HBARTRegressor
+from boostplugins import BARTClassifier, BARTRegressor, HBARTRegressor, HBARTRegressorCV
 from boostplugins.estimators._bart_base import MixingWarning
 from tests.estimators.bart_cases import FEW, SHORT, build, data, each, quiet
 
@@ -226,3 +226,31 @@ def test_infinity_and_dictionaries_of_arrow_as_categories():
         BARTRegressor(**SHORT).fit(table.astype(kind), y).predict(table.astype(kind)),
         BARTRegressor(**SHORT).fit(table, y).predict(table),
     )
+
+
+@pytest.mark.parametrize(
+    ("y", "rule"),
+    [
+        (np.array(["a", None] * 10, dtype=object), "y must have a label in every row, got missing ones"),
+        (pd.Series(["a", None] * 10, dtype="string"), "y must have a label in every row"),
+        (pd.Series([True, None, False, True] * 5, dtype="boolean"), "y must have a label in every row"),
+        (np.array(["a", 1] * 10, dtype=object), r"y must hold labels of one type, got \['int', 'str'\]"),
+        (np.eye(20, 2, dtype=int), r"y must have shape \(n_samples,\), got \(20, 2\)"),
+    ],
+)
+def test_labels_that_are_none_are_refused(y, rule):
+    with pytest.raises(ValueError, match=rule):
+        BARTClassifier(**SHORT).fit(np.zeros((20, 1)), y)
+
+
+def test_rows_of_weight_0_are_in_no_fold():
+    X, y = data(40)
+    weight = np.repeat([0.0, 1.0], 20)
+    small = HBARTRegressor(n_trees=3, n_burn=10, n_draws=10, n_chains=1, random_state=0)
+    all_rows, some = (HBARTRegressorCV(small, {"k": [1.0, 3.0]}, cv=2) for _ in range(2))
+    all_rows.fit(X, y, weight)
+    some.fit(X[20:], y[20:])
+    assert all_rows.cv_results_ == some.cv_results_
+    np.testing.assert_array_equal(all_rows.predict(X), some.predict(X))
+    with pytest.raises(TypeError, match="estimator must be an HBARTRegressor, got 'k'"):
+        HBARTRegressorCV("k").fit(X, y)
