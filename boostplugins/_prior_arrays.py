@@ -15,7 +15,9 @@ _FLAT = 1e-10  # relative standard deviation below which a column counts as cons
 
 
 def matrix_of(X: Any, columns: tuple[int, ...] | None = None) -> np.ndarray:
-    """Some columns, or all, of an array or a DataFrame as a matrix of floats."""
+    """Some columns, or all, of an array, a sparse matrix or a DataFrame as a matrix of floats."""
+    if hasattr(X, "toarray"):
+        X = X.toarray()
     if columns is not None and not hasattr(X, "iloc"):
         X = np.asarray(X)
     if len(np.shape(X)) != 2:

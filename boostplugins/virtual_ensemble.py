@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -199,7 +200,8 @@ class VirtualEnsemble:
         if self.prior is None:
             return np.zeros((len(X), len(self.ends), n_outputs))
         cycles = [self.schedule.cycle(int(end) - 1) for end in self.ends]
-        return self.prior.values_of(cycles, _features(X), n_outputs).transpose(1, 0, 2)
+        rows = _features(X, getattr(self._reader, "feature_names", ()))
+        return self.prior.values_of(cycles, rows, n_outputs).transpose(1, 0, 2)
 
     def uncertainty(self, X: Any) -> Uncertainty:
         """Split the uncertainty of each row.
@@ -306,12 +308,14 @@ def _read_prior(description: dict[str, Any] | None) -> Any:
     return FittedPrior.from_dict(description)
 
 
-def _features(X: Any) -> Any:
-    """Rows as they are, for a prior function; a CatBoost pool cannot give its categories back."""
-    if not hasattr(X, "get_features"):
-        return X
+def _features(X: Any, names: Sequence[str]) -> Any:
+    """Rows for a prior function: columns by name, as CatBoost takes them; a pool cannot give all back."""
     if hasattr(X, "X_"):
-        return X.X_
+        X = X.X_
+    if not hasattr(X, "get_features"):
+        columns = list(map(str, X.columns)) if hasattr(X, "iloc") else []
+        in_order = sorted(columns) != sorted(names) or columns == list(names)
+        return X if in_order else X.iloc[:, [columns.index(name) for name in names]]
     if X.get_cat_feature_indices():
         raise ValueError(
             "X must be an array or a DataFrame for a chain with a prior function, got a CatBoost Pool with "

@@ -4,9 +4,11 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from catboost import CatBoost, CatBoostRegressor, Pool
 from scipy import stats
+from scipy.sparse import csr_matrix
 from sklearn.metrics import roc_auc_score
 
 from boostplugins import RandomPrior, SGLBRegressor, VirtualEnsemble
@@ -72,6 +74,52 @@ def test_members_are_exact_states(shrink, reload, data, tmp_path):
     np.testing.assert_allclose(
         ensemble.members(X), np.stack([states[end - 1] for end in ensemble.ends], axis=1), atol=1e-9
     )
+
+
+def test_a_model_that_was_cut_afterwards_has_the_states_that_are_left(data):
+    X, y = data
+    schedule = CosineCycle(length=5)
+    model, _ = _train(SquaredError(1.0), X, y, iterations=20, schedule=schedule, shrink=0.4)
+    states = VirtualEnsemble.from_catboost(model).members(X)
+    model.shrink(12)
+    cut = VirtualEnsemble.from_catboost(model)
+    assert cut.ends.tolist() == [5, 10]
+    np.testing.assert_allclose(cut.members(X), states[:, :2], rtol=1e-12)
+
+
+def test_columns_of_a_frame_are_found_by_name(data):
+    """Prior functions as well as trees, which CatBoost finds by name itself."""
+    X, y = data
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = _trained_on_a_pool(frame, y)
+    ensemble = VirtualEnsemble.from_catboost(model)
+    other = frame[["c", "a", "b"]]
+    np.testing.assert_array_equal(ensemble.members(other), ensemble.members(frame))
+    np.testing.assert_array_equal(ensemble.members(X), ensemble.members(frame))
+    pool = CyclicalSGLB(SquaredError(1.0)).pool(other, y)
+    np.testing.assert_array_equal(ensemble.members(pool), ensemble.members(frame))
+
+
+def test_prior_functions_on_sparse_rows(data):
+    X, y = data
+    ensembles = [VirtualEnsemble.from_catboost(_trained_on_a_pool(rows, y)) for rows in (csr_matrix(X), X)]
+    np.testing.assert_array_equal(ensembles[0].members(csr_matrix(X)), ensembles[1].members(X))
+
+
+def _trained_on_a_pool(rows, y):
+    schedule, prior = CosineCycle(length=5), RandomPrior(scale=2.0)
+    return _train(SquaredError(1.0), rows, y, iterations=10, schedule=schedule, prior=prior)[0]
+
+
+def test_embeddings_are_read(data):
+    X, y = data
+    frame = pd.DataFrame({"a": X[:, 0], "e": list(X)})
+    chain = CyclicalSGLB(SquaredError(1.0), schedule=CosineCycle(length=5))
+    settings = QUIET | {"iterations": 10, "embedding_features": ["e"]} | chain.catboost_params()
+    model = CatBoostRegressor(loss_function=chain, eval_metric="RMSE", **settings)
+    model.fit(frame, y, callbacks=[chain.callback()])
+    ensemble = VirtualEnsemble.from_catboost(model)
+    np.testing.assert_allclose(ensemble.members(frame)[:, -1, 0], model.predict(frame))
 
 
 def test_agrees_with_catboosts_own_reader():

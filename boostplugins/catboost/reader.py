@@ -78,6 +78,11 @@ class CatBoostReader:
         return int(self.model.tree_count_) // max(len(self._start), 1)
 
     @property
+    def feature_names(self) -> list[str]:
+        """Names of the features, in the order of the model."""
+        return list(self.model.feature_names_)
+
+    @property
     def n_outputs(self) -> int:
         """Raw scores a row."""
         if len(self._start):
@@ -90,13 +95,21 @@ class CatBoostReader:
         rate = float(self._boosting.get("model_shrink_rate") or 0.0)
         step = float(self._boosting.get("learning_rate", 0.0))
         trees = int(self.model.tree_count_)
-        later = np.arange(1, trees)
+        later = np.arange(1, self._trained)
         if self._boosting.get("model_shrink_mode", "Constant") == "Constant":
             factors = np.full(len(later), 1.0 - rate * step)
         else:
             factors = 1.0 - rate / later
         logs = np.concatenate([[0.0], np.log(factors)]) if trees else np.empty(0)
-        return np.append(np.cumsum(logs[::-1])[::-1], 0.0)
+        return np.append(np.cumsum(logs[::-1])[::-1], 0.0)[: trees + 1]
+
+    @property
+    def _trained(self) -> int:
+        """Trees when shrinkage went into the leaves: ``model.shrink`` takes some away afterwards."""
+        metadata, left = dict(self.model.get_metadata()), int(self.model.tree_count_)
+        if "training" not in metadata or json.loads(metadata["output_options"])["use_best_model"]:
+            return left  # CatBoost itself cuts back to the best tree before
+        return max(left, len(json.loads(metadata["training"])["metrics"]["learn_metrics_history"]))
 
     def states(self, X: Any, ends: np.ndarray) -> np.ndarray:
         """Read raw scores after given numbers of iterations, in one pass over the trees.
