@@ -214,6 +214,25 @@ def _one_chain(parts: list[ForestDraws]) -> ForestDraws:
     )
 
 
+def _join_and_share(chains: Sequence[list[ForestDraws]], n_draws: int) -> ForestDraws:
+    """Join the first draws of packed chains, whose nodes and values become views of the joint ones."""
+    heads = [pieces[0].head(n_draws) for pieces in chains]
+    joined = ForestDraws.join(heads)
+    node, value = 0, 0
+    for pieces, head in zip(chains, heads):
+        own = pieces[0]
+        nodes, values = slice(node, node + len(head.var)), slice(value, value + len(head.values))
+        pieces[0] = ForestDraws(
+            *(getattr(joined, name)[nodes] for name in ("var", "cut", "miss", "right")),
+            own.start,
+            own.structure,
+            # A longer chain keeps the values of the draws that the others have yet to reach.
+            joined.values[values] if len(own.values) == len(head.values) else own.values,
+        )
+        node, value = nodes.stop, values.stop
+    return joined
+
+
 @dataclass(frozen=True)
 class Posterior:
     """Draws of all chains, by chain and then by draw, on the scaled response.
@@ -246,7 +265,7 @@ class Posterior:
         Parameters
         ----------
         chains : sequence of Pieces
-            Draws of each chain; packed in place.
+            Draws of each chain; packed in place, and made views of the joint draws.
 
         Returns
         -------
@@ -256,8 +275,8 @@ class Posterior:
         for chain in chains:
             chain.pack()
         n = min(chain.n_draws for chain in chains)
-        mean = ForestDraws.join([chain.mean[0].head(n) for chain in chains])
-        variance = ForestDraws.join([chain.variance[0].head(n) for chain in chains])
+        mean = _join_and_share([chain.mean for chain in chains], n)
+        variance = _join_and_share([chain.variance for chain in chains], n)
         scalars = np.concatenate([chain.scalars[0][:n] for chain in chains])
         sigma2, leaf_var, gamma = scalars[:, 0].copy(), scalars[:, 1].copy(), scalars[:, 2:].copy()
         return cls(mean, variance, sigma2, gamma, leaf_var, len(chains))

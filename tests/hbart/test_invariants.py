@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -146,3 +148,32 @@ def test_draws_are_held_once_and_go_on():
         before = getattr(first, forest).predict(codes, slice(None), forest == "variance")
         np.testing.assert_array_equal(got[:20], before)
     np.testing.assert_array_equal(more.sigma2, whole.sigma2)
+
+
+def test_draws_of_several_chains_are_held_once_even_where_one_is_ahead():
+    """The chains' nodes and values are views of the joint ones, and go on to the same draws."""
+    problem = make_problem()
+    settings = {"n_trees": 3, "n_variance_trees": 2, "beta": 0.5}
+    shared, apart = ([start(problem, seed=seed, **settings)[0] for seed in (5, 6)] for _ in range(2))
+    for runs in (shared, apart):
+        for run, n_steps in zip(runs, (20, 26)):
+            advance(run, n_steps, keep=True)
+    first = collect(shared)
+    assert first.n_draws == 40
+    for run, values in zip(shared, (True, False)):
+        for forest in ("mean", "variance"):
+            piece, joint = getattr(run.pieces, forest)[0], getattr(first, forest)
+            assert all(
+                np.shares_memory(getattr(piece, name), getattr(joint, name)) for name in ("var", "cut")
+            )
+            assert np.shares_memory(piece.values, joint.values) == values
+    shared = pickle.loads(pickle.dumps(shared))
+    for runs in (shared, apart):
+        for run, n_steps in zip(runs, (10, 4)):
+            advance(run, n_steps, keep=True)
+    again, whole = collect(shared), collect(apart)
+    codes, z = problem.codes, problem.z
+    assert again.n_draws == 60
+    for got, expected in zip(again.moments(codes, z), whole.moments(codes, z)):
+        np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(again.sigma2, whole.sigma2)
