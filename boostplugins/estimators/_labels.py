@@ -55,14 +55,9 @@ def labels_of(y: Any, n: int, name: str = "y") -> np.ndarray:
     """
     if y is None:
         raise ValueError(f"{name} must be given, got None; requires y to be passed, but the target y is None")
+    warn_of_column(y)
     values = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
-        if not hasattr(y, "columns"):
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected; its one column is used",
-                DataConversionWarning,
-                stacklevel=4,
-            )
         values = values[:, 0]
     if values.ndim != 1:
         raise ValueError(f"{name} must have shape (n_samples,), got {values.shape}")
@@ -96,6 +91,22 @@ def refuse_odd_labels(name: str, values: np.ndarray) -> None:
     except TypeError:
         kinds = sorted({type(value).__name__ for value in values})
         raise ValueError(f"{name} must hold labels of one type, got {kinds}; make them strings") from None
+
+
+def warn_of_column(y: Any) -> None:
+    """Warn that an array of one column is taken as a vector, as scikit-learn asks.
+
+    Parameters
+    ----------
+    y : array-like
+        Responses; a DataFrame of one column is no mistake.
+    """
+    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected; its one column is used",
+            DataConversionWarning,
+            stacklevel=4,
+        )
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:

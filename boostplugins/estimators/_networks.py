@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._files import read_model, restoring, write_model
-from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
+from boostplugins._validation import (
+    check_integer,
+    check_jobs,
+    check_option,
+    check_real,
+    check_target,
+    check_weight,
+)
 from boostplugins.estimators._frames import fit_frame, predict_frame
+from boostplugins.estimators._labels import seed_of, take_rows, warn_of_column
+from boostplugins.estimators._progress import shown
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.families import Family, Normal
 from boostplugins.families.normal_mixture import NormalMixture
@@ -51,7 +56,7 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
     _fitted = "members_"  # what the end of a fit sets
     n_jobs: int | None
     verbose: bool | int
-    random_state: int | np.random.RandomState | None
+    random_state: int | np.random.Generator | np.random.RandomState | None
     cat_features: Sequence[Any] | None
     dtype: str
     validation_fraction: float
@@ -60,14 +65,7 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         """Check the parameters that all share."""
         check_option("dtype", self.dtype, ("float32", "float64"))
         check_real("validation_fraction", self.validation_fraction, 0.0, 1.0, closed="neither")
-        if self.n_jobs is not None and (
-            isinstance(self.n_jobs, bool)
-            or not isinstance(self.n_jobs, (int, np.integer))
-            or self.n_jobs == 0
-        ):
-            raise ValueError(
-                f"n_jobs must be None or a non-zero integer, got {self.n_jobs!r}; -1 takes all cores"
-            )
+        check_jobs(self.n_jobs)
         return Training(
             check_integer("max_epochs", self.max_epochs, 1),
             check_integer("batch_size", self.batch_size, 1),
@@ -84,26 +82,16 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
                 "y must be given: this estimator requires y to be passed, but the target y is None"
             )
         X, self._categorical = fit_frame(self, X, self.cat_features)
-        shape = np.shape(np.asarray(y))
-        if len(shape) == 2 and shape[1] == 1:
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected: it is read as one",
-                DataConversionWarning,
-                stacklevel=3,
-            )
+        warn_of_column(y)
         y = check_target(y)
         if len(y) != len(X):
             raise ValueError(f"X and y must have as many rows, got {len(X)} and {len(y)}")
         weight = check_weight(sample_weight, len(y))
         weight = np.ones(len(y)) if weight is None else weight / weight.max()
         used = weight > 0  # a row of weight 0 is no row, in the scan of splits as well
-        X, y, weight = (X[used] if isinstance(X, np.ndarray) else X.loc[used]), y[used], weight[used]
-        seed = self.random_state
-        if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
-            seed = check_random_state(seed).randint(1 << 31)
-        elif seed < 0:
-            raise ValueError(f"random_state must be >= 0, got {seed}")
-        held_out = hold_out(len(y), self.validation_fraction, members, int(seed))
+        X, y, weight = take_rows(X, used), y[used], weight[used]
+        seed = seed_of(self.random_state)
+        held_out = hold_out(len(y), self.validation_fraction, members, seed)
         self._encoder = TableEncoder.fit(X, self._categorical)
         self._center, self._unit = mean_and_scale(y)
         if (y == y[0]).all():
@@ -119,7 +107,7 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
             ((y - self._center) / self._unit).astype(dtype),
             (weight / weight.mean()).astype(dtype),
         )
-        return Problem(table, self._encoder.n_levels, sample, held_out, training, int(seed))
+        return Problem(table, self._encoder.n_levels, sample, held_out, training, seed)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -159,7 +147,7 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         encoder_state, encoder_arrays = pack_encoder(self._encoder)
         own_state, own_arrays = self._pack()
         params = self.get_params(deep=False)
-        if isinstance(params["random_state"], np.random.RandomState):
+        if isinstance(params["random_state"], (np.random.Generator, np.random.RandomState)):
             params["random_state"] = None  # a generator's state is no part of the model
         names = getattr(self, "feature_names_in_", None)
         state = {
@@ -223,7 +211,7 @@ class PairRegressor(NetworkRegressor):
         callback: Callable[[Progress], object] | None,
     ) -> None:
         plan = self._pair_plan(hidden)
-        with shown(self.verbose):
+        with shown("boostplugins.usnrt", self.verbose):
             self.members_, self.history_ = fit_trees(problem, tree_plan, plan, self.n_jobs, callback)
         self.n_iter_ = max(len(h.loss) - 1 for leaf in self.history_ for h in leaf)
         self._plan = plan
@@ -354,32 +342,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     return [plain(item) for item in value] if isinstance(value, (tuple, list)) else value
-
-
-@contextmanager
-def shown(verbose: bool | int) -> Iterator[None]:
-    """Show the progress that the package logs, where asked.
-
-    Parameters
-    ----------
-    verbose : bool or int
-        Whether to show it on standard error.
-
-    Yields
-    ------
-    None
-        Nothing.
-    """
-    if not verbose:
-        yield
-        return
-    logger = logging.getLogger("boostplugins.usnrt")
-    handler = logging.StreamHandler()
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import DataConversionWarning
 
 from boostplugins._validation import check_target, check_weight
+from boostplugins.estimators._labels import warn_of_column
 
 Rows = tuple[Any, np.ndarray, "np.ndarray | None", "np.ndarray | None"]
 
@@ -43,13 +42,7 @@ def check_rows(
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    shape: tuple[int, ...] = getattr(y, "shape", ())
-    if len(shape) == 2 and shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; its one column is used",
-            DataConversionWarning,
-            stacklevel=4,
-        )
+    warn_of_column(y)
     values, of = read(y, name), name.removeprefix("y")
     if len(values) != len(X):
         raise ValueError(f"X and {name} must have as many rows, got {len(X)} and {len(values)}")

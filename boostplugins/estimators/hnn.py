@@ -53,7 +53,7 @@ class HNNRegressor(PairRegressor):
         Threads over members; never changes a bit of the result.
     verbose : bool or int, default=False
         Whether to show progress.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of starts, orders and validation rows.
 
     Attributes
@@ -106,7 +106,7 @@ class HNNRegressor(PairRegressor):
         dtype: str = "float32",
         n_jobs: int | None = None,
         verbose: bool | int = False,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.Generator | np.random.RandomState | None = 0,
     ) -> None:
         self.n_members = n_members
         self.hidden = hidden

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_option, check_real
-from boostplugins.estimators._networks import NetworkRegressor, hidden_units, shown
+from boostplugins.estimators._networks import NetworkRegressor, hidden_units
+from boostplugins.estimators._progress import shown
 from boostplugins.predictive import Predictive
 from boostplugins.usnrt.kernels import Rows
 from boostplugins.usnrt.network import Network, NetworkSpec, thinned, train_network
@@ -63,7 +64,7 @@ class MCDropoutRegressor(NetworkRegressor):
         Threads over draws; never changes a bit of the result.
     verbose : bool or int, default=False
         Whether to show progress.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of start, orders, validation rows and dropped units.
 
     Attributes
@@ -119,7 +120,7 @@ class MCDropoutRegressor(NetworkRegressor):
         dtype: str = "float32",
         n_jobs: int | None = None,
         verbose: bool | int = False,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.Generator | np.random.RandomState | None = 0,
     ) -> None:
         self.n_draws = n_draws
         self.hidden = hidden
@@ -179,7 +180,7 @@ class MCDropoutRegressor(NetworkRegressor):
             rows = Rows(*vars(sample).values())
             return train_network(spec, rows, fit_rows, check_rows, problem.training, rng, None, watch)
 
-        with shown(self.verbose):
+        with shown("boostplugins.usnrt", self.verbose):
             [(self.network_, self.history_)] = workers.run(train, [()])
         self.n_iter_ = len(self.history_.loss) - 1
         rng = problem.rng(0, 0, _DRAW_STREAM)

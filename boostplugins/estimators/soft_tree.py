@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from boostplugins.estimators._labels import seed_of
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.estimators.soft_tree_base import (
     GrownTreeBase,
@@ -76,7 +77,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         Categorical columns besides those whose type says so.
     verbose : bool or int, default=False
         Whether to show progress.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Draws the validation rows; nothing else is random.
 
     Attributes
@@ -141,7 +142,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         validation_fraction: float = 0.2,
         cat_features: Sequence[Any] | None = None,
         verbose: bool | int = False,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.Generator | np.random.RandomState | None = 0,
     ) -> None:
         self.family = family
         self.ridge = ridge
@@ -181,7 +182,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
             The fitted estimator.
         """
         settings = self._settings()
-        self._seed()
+        seed_of(self.random_state)
         X, y, weight = self._data(X, y, sample_weight)
         family = checked_family(self.family, y)
         settings = self._with_features(settings, family, X, weight)

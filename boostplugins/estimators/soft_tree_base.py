@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -13,13 +11,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
+from boostplugins.estimators._labels import seed_of, take_rows, warn_of_column
+from boostplugins.estimators._progress import shown
 from boostplugins.families import Family, get_family
 from boostplugins.soft_trees.encoding import Encoder
 from boostplugins.soft_trees.fitting import RIDGE_PATH, Settings, fit_model, path_patience
@@ -33,15 +31,13 @@ from boostplugins.soft_trees.storage import (
 )
 from boostplugins.soft_trees.structured import feature_number, prepare
 
-logger = logging.getLogger(__name__)
-
 
 class SoftTreeBase(BaseEstimator):
     """Base of the soft tree estimators; not for direct use."""
 
     cat_features: Sequence[Any] | None
     verbose: bool | int
-    random_state: int | np.random.RandomState | None
+    random_state: int | np.random.Generator | np.random.RandomState | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -87,14 +83,6 @@ class SoftTreeBase(BaseEstimator):
         if known is None:
             return [f"x{j}" for j in range(self.n_features_in_)]
         return [str(name) for name in known]
-
-    def _seed(self) -> int:
-        seed = self.random_state
-        if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-            if seed < 0:
-                raise ValueError(f"random_state must be >= 0, got {seed}")
-            return int(seed)
-        return int(check_random_state(seed).randint(1 << 31))
 
     def _write(self, path: str | Path, state: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         names = getattr(self, "feature_names_in_", None)
@@ -194,8 +182,7 @@ class GrownTreeBase(SoftTreeBase):
     def _fit_one(
         self, family: Family, X: Any, y: np.ndarray, weight: np.ndarray, settings: Settings
     ) -> SoftTreeModel:
-        report = report_line if self.verbose else None
-        with shown(self.verbose):
+        with shown("boostplugins.soft_trees", self.verbose) as report:
             if settings.ridge == "auto" and self.selection == "validation":
                 settings = replace(settings, ridge=self._validated(family, X, y, weight, settings))
             return fit_model(family, X, y, weight, settings, self._encoder, report)
@@ -205,7 +192,7 @@ class GrownTreeBase(SoftTreeBase):
     ) -> float:
         """Ridge of the best log score on held-out rows along the path."""
         n = len(y)
-        order = np.random.default_rng(self._seed()).permutation(n)
+        order = np.random.default_rng(seed_of(self.random_state)).permutation(n)
         held = max(1, round(n * self.validation_fraction))
         if n - held < 1:
             raise ValueError(f'selection="validation" needs at least 2 rows, got {n}')
@@ -301,76 +288,3 @@ def parameter_number(family: Family, parameter: int | str) -> int:
     if isinstance(parameter, (int, np.integer)) and 0 <= parameter < len(names):
         return int(parameter)
     raise ValueError(f"parameter must be one of {names} or its number, got {parameter!r}")
-
-
-def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Take rows of a table.
-
-    Parameters
-    ----------
-    X : ndarray or DataFrame
-        Table.
-    rows : ndarray of int or bool
-        Which.
-
-    Returns
-    -------
-    ndarray or DataFrame
-        Those rows.
-    """
-    return X.iloc[np.flatnonzero(rows) if rows.dtype == bool else rows] if hasattr(X, "iloc") else X[rows]
-
-
-def warn_of_column(y: Any) -> None:
-    """Warn that an array of one column is taken as a vector, as scikit-learn asks.
-
-    Parameters
-    ----------
-    y : array-like
-        Responses; a DataFrame of one column is no mistake.
-    """
-    if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; its one column is used",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-
-
-def report_line(line: str) -> None:
-    """Log a line of progress.
-
-    Parameters
-    ----------
-    line : str
-        Text.
-    """
-    logger.info(line)
-
-
-@contextmanager
-def shown(verbose: bool | int) -> Iterator[None]:
-    """Show logged progress, where asked.
-
-    Parameters
-    ----------
-    verbose : bool or int
-        Whether to show it on standard error.
-
-    Yields
-    ------
-    None
-        Nothing.
-    """
-    if not verbose:
-        yield
-        return
-    handler = logging.StreamHandler()
-    before = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)

@@ -11,13 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._validation import check_integer, check_real
+from boostplugins.estimators._labels import seed_of
+from boostplugins.estimators._progress import shown
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
-from boostplugins.estimators.soft_tree_base import (
-    SoftTreeBase,
-    checked_family,
-    report_line,
-    shown,
-)
+from boostplugins.estimators.soft_tree_base import SoftTreeBase, checked_family
 from boostplugins.families import Family, family_from_dict
 from boostplugins.predictive import Predictive
 from boostplugins.soft_trees.boosting import Boosted, BoostingPlan, boost
@@ -56,7 +53,7 @@ class SoftBoostingRegressor(ProbabilisticRegressorMixin, SoftTreeBase):
         Categorical columns besides those whose type says so.
     verbose : bool or int, default=False
         Whether to show progress.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of validation rows and subsamples.
 
     Attributes
@@ -100,7 +97,7 @@ class SoftBoostingRegressor(ProbabilisticRegressorMixin, SoftTreeBase):
         patience: int = 20,
         cat_features: Sequence[Any] | None = None,
         verbose: bool | int = False,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.Generator | np.random.RandomState | None = 0,
     ) -> None:
         self.family = family
         self.n_estimators = n_estimators
@@ -125,7 +122,7 @@ class SoftBoostingRegressor(ProbabilisticRegressorMixin, SoftTreeBase):
             Penalty(check_real("ridge", self.ridge, 0.0), check_real("node_ridge", self.node_ridge, 0.0)),
             check_real("subsample", self.subsample, 0.0, 1.0, closed="right"),
             check_integer("patience", self.patience, 1),
-            self._seed(),
+            seed_of(self.random_state),
         )
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -156,8 +153,7 @@ class SoftBoostingRegressor(ProbabilisticRegressorMixin, SoftTreeBase):
             return self
         train, held = self._hold_out(len(y), plan.seed)
         held_out = None if held is None else (x[held], standard[held], weight[held])
-        with shown(self.verbose):
-            report = report_line if self.verbose else None
+        with shown("boostplugins.soft_trees", self.verbose) as report:
             boosted = boost(family, x[train], standard[train], weight[train], plan, held_out, report)
         self._keep(family, boosted)
         return self

@@ -13,8 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._validation import refuse_times
+from boostplugins.estimators._labels import refuse_odd_labels, seed_of, warn_of_column
 from boostplugins.estimators._saved import pack_labels, unpack_labels
-from boostplugins.estimators.soft_tree_base import GrownTreeBase, warn_of_column
+from boostplugins.estimators.soft_tree_base import GrownTreeBase
 from boostplugins.families import Family, get_family
 from boostplugins.families.categorical import Categorical
 from boostplugins.predictive import Predictive
@@ -59,7 +60,7 @@ class SoftTreeClassifier(ClassifierMixin, GrownTreeBase):
         Categorical columns besides those whose type says so.
     verbose : bool or int, default=False
         Whether to show progress.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Draws the validation rows; nothing else is random.
 
     Attributes
@@ -104,7 +105,7 @@ class SoftTreeClassifier(ClassifierMixin, GrownTreeBase):
         validation_fraction: float = 0.2,
         cat_features: Sequence[Any] | None = None,
         verbose: bool | int = False,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.Generator | np.random.RandomState | None = 0,
     ) -> None:
         self.ridge = ridge
         self.node_ridge = node_ridge
@@ -142,7 +143,7 @@ class SoftTreeClassifier(ClassifierMixin, GrownTreeBase):
             The fitted estimator.
         """
         settings = self._settings()
-        self._seed()
+        seed_of(self.random_state)
         classes, codes = np.unique(_labels(y), return_inverse=True)
         X, numbers, weight = self._data(X, codes.astype(np.float64), sample_weight)
         if len(classes) < 2:
@@ -249,7 +250,6 @@ def _labels(y: Any) -> np.ndarray:
     if values.ndim != 1:
         raise ValueError(f"y must have shape (n_samples,), got {values.shape}")
     refuse_times("y", values)
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise ValueError("y must be finite, got NaN or infinity; drop such rows")
+    refuse_odd_labels("y", values)
     check_classification_targets(values)
     return values

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from boostplugins._validation import check_integer, check_jobs, check_real
+from boostplugins.estimators._labels import seed_of
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.estimators.soft_tree_base import GrownTreeBase, checked_family, take_rows
 from boostplugins.families import Family
@@ -79,7 +80,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         Jobs of joblib, of whichever backend is chosen; never changes a bit of the result.
     verbose : bool or int, default=False
         Whether to show progress of the choice of the ridge.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of rows and features.
 
     Attributes
@@ -136,7 +137,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         cat_features: Sequence[Any] | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.Generator | np.random.RandomState | None = 0,
     ) -> None:
         self.family = family
         self.n_estimators = n_estimators
@@ -185,7 +186,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         check_real("max_samples", self.max_samples, 0.0, 1.0, closed="right")
         check_real("max_features", self.max_features, 0.0, 1.0, closed="right")
         check_jobs(self.n_jobs)
-        seed = self._seed()
+        seed = seed_of(self.random_state)
         X, y, weight = self._data(X, y, sample_weight)
         family = checked_family(self.family, y)
         settings = self._with_features(settings, family, X, weight)

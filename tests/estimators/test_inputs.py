@@ -12,8 +12,10 @@ from boostplugins import (
     BARTClassifier,
     BARTRegressor,
     DistributionalRegressor,
+    MCDropoutRegressor,
     SGLBClassifier,
     SGLBRegressor,
+    SoftBoostingRegressor,
     SoftTreeClassifier,
     SoftTreeRegressor,
     USNRTRegressor,
@@ -127,3 +129,29 @@ def test_weights_of_held_out_rows_count(model, rows):
     for weight in (np.where(X["b"] > 0, 1.0, 1e-6), np.where(X["b"] > 0, 1e-6, 1.0)):
         seen.append(model.fit(X, noisy, eval_set=(X, y, weight)).predict(X))
     assert np.abs(seen[0] - seen[1]).max() > 0
+
+
+@pytest.mark.filterwarnings("ignore:chains disagree")  # of so few draws
+@pytest.mark.parametrize(
+    "model",
+    [
+        SGLBRegressor(booster="lightgbm", **QUICK),
+        DistributionalRegressor("normal", **QUICK),
+        BARTRegressor(n_trees=3, n_burn=4, n_draws=4),
+        SoftBoostingRegressor(n_estimators=3, subsample=0.5),
+        MCDropoutRegressor(hidden=(3,), max_epochs=2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_generators_seed_every_estimator(model, rows, tmp_path):
+    """Generators in one state give one model, which can be saved."""
+    X, y = rows
+    X = X[["b"]]
+    noisy = y + np.random.default_rng(1).normal(size=60)
+    first, second, third = (
+        clone(model).set_params(random_state=np.random.default_rng(seed)).fit(X, noisy) for seed in (5, 5, 6)
+    )
+    np.testing.assert_array_equal(first.predict(X), second.predict(X))
+    assert not np.array_equal(first.predict(X), third.predict(X))
+    first.save(tmp_path / "model")
+    np.testing.assert_array_equal(type(model).load(tmp_path / "model").predict(X), first.predict(X))

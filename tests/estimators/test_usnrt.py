@@ -291,7 +291,7 @@ def test_units_do_not_matter(scale):
         ({"leaf_hidden": (0,)}, "unit count of leaf_hidden must be an integer >= 1"),
         ({"validation_fraction": 1.0}, "validation_fraction"),
         ({"n_jobs": 0}, "n_jobs"),
-        ({"random_state": -1}, "random_state must be >= 0, got -1"),
+        ({"random_state": -1}, "random_state must be an integer >= 0, got -1"),
         ({"learning_rate": float("nan")}, "learning_rate"),
         ({"variance_floor": 0.0}, "variance_floor"),
     ],
