@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import logging
-import os
 import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from boostplugins._validation import check_integer, check_real, check_weight
+from boostplugins._validation import check_integer, check_jobs, check_real, check_weight
 from boostplugins.checkpoints import Checkpoint, checkpoint_of
 from boostplugins.estimators._frames import MISSING, fit_frame, predict_frame
+from boostplugins.estimators._labels import warn_of_column
 from boostplugins.hbart.bins import Bins
 from boostplugins.hbart.chains import Problem, Run, collect, run_rounds, show_progress, start_run
 from boostplugins.hbart.columns import Columns
@@ -78,6 +79,7 @@ class BayesianTrees(BaseEstimator):
         if self.max_bins is not None:
             check_integer("max_bins", self.max_bins, 2)
             check_real("max_bins", self.max_bins, 2, 65_534)
+        check_jobs(self.n_jobs)
         check_real("alpha", self.alpha, 0, 1, closed="neither")
         check_real("beta", self.beta, 0)
         k = self._k()
@@ -107,13 +109,8 @@ class BayesianTrees(BaseEstimator):
             raise ValueError(
                 "y must be given: this estimator requires y to be passed, but the target y is None"
             )
+        warn_of_column(y)
         y = np.asarray(y)
-        if y.ndim == 2 and y.shape[1] == 1:
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected: it is read as one",
-                DataConversionWarning,
-                stacklevel=4,
-            )
         table, categorical = fit_frame(self, X, self.cat_features)
         if len(y) != len(table):
             raise ValueError(f"X and y must have as many rows, got {len(table)} and {len(y)}")
@@ -185,7 +182,8 @@ class BayesianTrees(BaseEstimator):
                 last = done
 
         longest = None if checkpoint is None else checkpoint.every
-        run_rounds(runs, n_steps, keep, _n_threads(self.n_jobs), progress, longest)
+        threads = 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
+        run_rounds(runs, n_steps, keep, threads, progress, longest)
 
     def _draw(self, n_draws: int, start: int, checkpoint: Checkpoint | None = None) -> None:
         """Draw from every chain; an interruption keeps what all chains have, and is passed on."""
@@ -279,16 +277,6 @@ def _chances(moves: Any) -> list[float]:
     if len(chances) not in (3, 4) or not sums_to_one or min(chances) < 0 or min(chances[:2]) <= 0:
         raise ValueError(f"{rule}, got {moves!r}")
     return chances
-
-
-def _n_threads(n_jobs: int | None) -> int:
-    """Threads for the chains: None means 1, -1 all processors."""
-    if n_jobs is None:
-        return 1
-    check_real("n_jobs", n_jobs, -1)
-    if n_jobs == 0:
-        raise ValueError("n_jobs must be a positive integer, -1 or None, got 0; use None for one thread")
-    return int(n_jobs) if n_jobs > 0 else (os.cpu_count() or 1)
 
 
 def _seeds(random_state: Any) -> np.random.SeedSequence:
