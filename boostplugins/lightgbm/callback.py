@@ -8,7 +8,7 @@ import numpy as np
 from lightgbm import Booster
 
 from boostplugins.lightgbm.sessions import sessions
-from boostplugins.lightgbm.settings import find
+from boostplugins.lightgbm.settings import check_leaves, find
 from boostplugins.lightgbm.state import TrainingState
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class ChainCallback:
                     f"learning_rate must stay as it is, {state.learning_rate:g}, got {rate:g} in iteration "
                     f"{env.iteration}: the noise of a chain goes by it; drop reset_parameter"
                 )
+            check_leaves(env.params, state.categories)
             state.arm(state.begin + state.done + env.iteration - env.begin_iteration)
             booster.update = _Update(booster, state)
 

@@ -14,10 +14,11 @@ import re
 import zlib
 from typing import Any
 
-from lightgbm import Booster
+from lightgbm import Booster, Dataset
 
 _PARAMETER = "data"
 _MARK = "boostplugins-"
+_MOST_SHOWN = 100  # characters of a setting in a message
 
 
 def write_description(booster: Booster, description: dict[str, Any], into_text: bool = True) -> None:
@@ -72,6 +73,69 @@ def read_description(booster: Booster) -> dict[str, Any] | None:
         return json.loads(zlib.decompress(packed))
     except (binascii.Error, zlib.error, ValueError) as error:
         raise ValueError(f"the description of the chain in the model is damaged: {error}") from None
+
+
+def earlier_description(data: Dataset) -> dict[str, Any] | None:
+    """Read the description that the ``init_model`` of a training carries.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training set, which holds the model as what LightGBM predicts with.
+
+    Returns
+    -------
+    dict or None
+        The description; None where there is no model, or none that says which chain it is.
+    """
+    handle = getattr(getattr(data, "_predictor", None), "_handle", None)
+    if handle is None:
+        return None
+    lent: Any = Booster.__new__(Booster)
+    lent._handle, lent.params, lent.pandas_categorical = handle, {}, None
+    try:
+        return read_description(lent)
+    finally:
+        lent._handle = None  # it is not ours to free
+
+
+def check_continued(earlier: dict[str, Any] | None, description: dict[str, Any]) -> None:
+    """Refuse to go on with a model whose states a reader would take for others.
+
+    Parameters
+    ----------
+    earlier : dict or None
+        Description of the ``init_model``.
+    description : dict
+        Description of the chain.
+
+    Raises
+    ------
+    ValueError
+        Naming the setting at fault.
+    """
+    if earlier is None:
+        raise ValueError(
+            "init_model must be trained with a chain, got a model that does not say which; to start from its "
+            "predictions give the data sets init_score=model.predict(X, raw_score=True)"
+        )
+    now = json.loads(json.dumps(description))
+    for name in ("schedule", "prior", "shrink"):
+        if earlier.get(name) != now[name]:
+            raise ValueError(
+                f"init_model must be trained with the same {name}, {_short(now[name])}, got "
+                f"{_short(earlier.get(name))}; the states of one model are read by one {name}"
+            )
+    if earlier["loss"]["name"] != now["loss"]["name"]:
+        raise ValueError(
+            f"init_model must be trained with the same loss, {now['loss']['name']}, got "
+            f"{earlier['loss']['name']}"
+        )
+
+
+def _short(setting: Any) -> str:
+    text = str(setting)
+    return text if len(text) < _MOST_SHOWN else "another"
 
 
 def _in_text(booster: Booster) -> str | None:

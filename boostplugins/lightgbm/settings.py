@@ -14,8 +14,10 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "lambda_l2": ("reg_lambda", "lambda", "l2_regularization"),
     "learning_rate": ("shrinkage_rate", "eta"),
     "linear_tree": ("linear_trees",),
+    "is_unbalance": ("unbalance", "unbalanced_sets"),
     "max_delta_step": ("max_tree_output", "max_leaf_output"),
     "metric": ("metrics", "metric_types"),
+    "monotone_constraints": ("mc", "monotone_constraint", "monotonic_cst"),
     "num_class": ("num_classes",),
     "num_machines": ("num_machine",),
     "machines": ("workers", "nodes"),
@@ -92,6 +94,12 @@ _RULES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("max_delta_step", lambda value: value is None or float(value) <= 0, "must be 0: leaves are means"),
     ("linear_tree", _is_off, "must be off: leaves are means"),
     ("monotone_constraints", lambda value: not value, "must be empty: noise does not keep them"),
+    ("is_unbalance", _is_off, "must be off: LightGBM passes it over; give rows weights"),
+    (
+        "scale_pos_weight",
+        lambda value: value is None or float(value) == 1.0,
+        "must be 1: LightGBM passes it over; give rows weights",
+    ),
     ("use_quantized_grad", _is_off, "must be off: leaves are means of the directions as they are"),
     (
         "boosting",
@@ -131,15 +139,7 @@ def check_settings(
     ValueError
         Naming the first parameter at fault, its value and the remedy.
     """
-    for name, allowed, why in _RULES:
-        value = find(params, name)
-        if not allowed(value):
-            raise ValueError(f"{name} {why}, got {value!r}; pass **chain.lightgbm_params()")
-    if has_categories and not _is_zero(find(params, "cat_l2")):
-        raise ValueError(
-            f"cat_l2 must be 0: it shrinks leaves below categorical splits, got {find(params, 'cat_l2')!r}; "
-            "pass **chain.lightgbm_params()"
-        )
+    check_leaves(params, has_categories)
     rate = float(find(params, "learning_rate"))
     if not (math.isfinite(rate) and rate > 0):
         raise ValueError(f"learning_rate must be > 0, got {rate:g}")
@@ -161,6 +161,32 @@ def check_settings(
         )
     if evaluates:
         _check_metric(find(params, "metric"), n_outputs)
+
+
+def check_leaves(params: Mapping[str, Any], has_categories: bool) -> None:
+    """Refuse settings under which leaves are no means; any of them may be reset during a training.
+
+    Parameters
+    ----------
+    params : mapping
+        LightGBM's parameters.
+    has_categories : bool
+        Whether any feature is categorical.
+
+    Raises
+    ------
+    ValueError
+        Naming the first parameter at fault, its value and the remedy.
+    """
+    for name, allowed, why in _RULES:
+        value = find(params, name)
+        if not allowed(value):
+            raise ValueError(f"{name} {why}, got {value!r}; pass **chain.lightgbm_params()")
+    if has_categories and not _is_zero(find(params, "cat_l2")):
+        raise ValueError(
+            f"cat_l2 must be 0: it shrinks leaves below categorical splits, got {find(params, 'cat_l2')!r}; "
+            "pass **chain.lightgbm_params()"
+        )
 
 
 def _check_metric(metric: Any, n_outputs: int) -> None:

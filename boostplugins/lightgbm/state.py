@@ -17,7 +17,11 @@ import numpy as np
 from lightgbm import Booster, Dataset
 
 from boostplugins._validation import check_target, check_weight
-from boostplugins.lightgbm.description import write_description
+from boostplugins.lightgbm.description import (
+    check_continued,
+    earlier_description,
+    write_description,
+)
 from boostplugins.lightgbm.inspection import (
     category_columns,
     features_of,
@@ -76,7 +80,12 @@ class TrainingState:
         y = check_target(self.y, "label")
         weights = check_weight(weight, self.n_rows, "weight")
         chain.loss.check_labels(y)
-        self.begin = int(booster.current_iteration())
+        # What data sets say of trees, too, goes before the training's parameters.
+        params = {**params, **(data.get_params() or {})}
+        earlier = earlier_description(data)
+        grown = int(booster.current_iteration())
+        self.skipped: list[int] = list((earlier or {}).get("skipped", ())) if grown else []
+        self.begin = grown + len(self.skipped)
         self.done = 0 if resumed is None else resumed.done
         self.total = self.begin + self.done + n_iterations
         # Of the user's; those of a killed training are where its chain stood.
@@ -107,23 +116,27 @@ class TrainingState:
         self._cycle = -1
         self.iteration = self.begin + self.done
         self.armed = False
-        self.skipped: list[int] = [] if resumed is None else list(resumed.skipped)
+        if resumed is not None:
+            self.skipped = list(resumed.skipped)
         independent = chain.leaf_noise != "shared" and self.noise_size > 0 and not distributed
         self.leaves = LeafDraws(self) if independent else None
         if self.leaves is not None and resumed is not None:
             self.leaves.resume(resumed.scores, resumed.chain)
         self.splittable = any(data.feature_num_bin(i) > 1 for i in range(data.num_feature()))
+        if self.begin:
+            check_continued(earlier, self.description())
         write_description(booster, self.description(), self.splittable)
 
     def _check(self, params: dict[str, Any], booster: Booster, n_outputs: int, distributed: bool) -> None:
         chain, data = self.chain, booster.train_set
         steps = self.total - self.begin
+        self.categories = has_categories(data)
         check_settings(
             params,
             n_outputs,
             chain.noise != "none" and chain.temperature != math.inf,
             chain.shrink * self.learning_rate * steps,
-            has_categories(data),
+            self.categories,
             # The scikit-learn interface names a metric, in a list, whether or not there are sets to score.
             bool(booster.valid_sets) or isinstance(find(params, "metric"), str),
         )

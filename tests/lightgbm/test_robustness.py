@@ -11,13 +11,14 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from boostplugins import BernoulliMask, CosineCycle, SGLBRegressor, VirtualEnsemble
-from boostplugins.lightgbm import CyclicalSGLB
+from boostplugins.lightgbm import CyclicalSGLB, settings
+from boostplugins.lightgbm.description import read_description
 from boostplugins.losses import Logistic, Softmax, SquaredError
 from tests.lightgbm.common import QUIET, plain, regression, train
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("given", "message"),
     [
         ({"boosting_type": "dart"}, "rewrites earlier trees"),
         ({"reg_lambda": 1.0, "lambda_l2": 1.0}, "lambda_l2 must be 0"),
@@ -27,12 +28,15 @@ from tests.lightgbm.common import QUIET, plain, regression, train
         ({"max_delta_step": 0.1}, "max_delta_step must be 0"),
         ({"use_quantized_grad": True}, "use_quantized_grad must be off"),
         ({"num_class": 3}, "num_class must be 1"),
+        ({"mc": [1, 0, 0, 0, 0]}, "monotone_constraints must be empty"),
+        ({"scale_pos_weight": 5.0}, "scale_pos_weight must be 1"),
+        ({"unbalance": True}, "is_unbalance must be off"),
     ],
 )
-def test_contradictory_settings_are_one_error_before_training(settings, message):
+def test_contradictory_settings_are_one_error_before_training(given, message):
     X, y = regression(60)
     with pytest.raises(ValueError, match=message):
-        train(CyclicalSGLB(SquaredError(1.0)), X, y, **settings)
+        train(CyclicalSGLB(SquaredError(1.0)), X, y, **given)
 
 
 def test_chains_that_cannot_be_kept_exact_are_refused():
@@ -49,10 +53,53 @@ def test_chains_that_cannot_be_kept_exact_are_refused():
     decay = lgb.reset_parameter(learning_rate=lambda t: 0.1 * 0.9**t)
     with pytest.raises(ValueError, match="learning_rate must stay"):
         lgb.train({"objective": chain} | QUIET, lgb.Dataset(X, y), 3, callbacks=[chain.callback(), decay])
+    penalty = lgb.reset_parameter(lambda_l2=lambda t: float(t))
+    with pytest.raises(ValueError, match=r"lambda_l2 must be 0: .*, got 1\.0"):
+        lgb.train({"objective": chain} | QUIET, lgb.Dataset(X, y), 3, callbacks=[chain.callback(), penalty])
+    data = lgb.Dataset(X, y, params={"linear_tree": True})
+    with pytest.raises(ValueError, match="linear_tree must be off"):
+        lgb.train({"objective": chain} | QUIET, data, 3, callbacks=[chain.callback()])
     with pytest.raises(ValueError, match="labels of the logistic loss"):
         train(CyclicalSGLB("binary"), X, y)
     with pytest.raises(ValueError, match="must go without noise"):
         CyclicalSGLB("binary", leaves="newton")
+
+
+@pytest.mark.parametrize("name", [*settings._ALIASES, *(rule[0] for rule in settings._RULES), "cat_l2"])
+def test_every_name_of_a_setting_is_known(name):
+    """LightGBM itself says which there are."""
+    known = {name, *settings._ALIASES.get(name, ())}
+    assert known == set(lgb.basic._ConfigAliases.get(name))
+
+
+def test_only_a_chain_of_the_same_kind_is_gone_on_with():
+    X, y = regression(100)
+    first = train(CyclicalSGLB(SquaredError(0.1), CosineCycle(length=5)), X, y, 10)
+    foreign = lgb.train({"objective": "regression"} | QUIET, lgb.Dataset(X, y), 3)
+    for earlier, loss, length, message in (
+        (first, SquaredError(0.1), 7, "the same schedule, .*'length': 7.*, got .*'length': 5"),
+        (first, Logistic(), 5, "the same loss, logistic, got squared_error"),
+        (foreign, SquaredError(0.1), 5, "does not say which; .* init_score=model.predict"),
+    ):
+        chain = CyclicalSGLB(loss, CosineCycle(length=length))
+        params = {"objective": chain} | QUIET | chain.lightgbm_params()
+        with pytest.raises(ValueError, match=message):
+            lgb.train(params, lgb.Dataset(X, y > 0), 3, init_model=earlier, callbacks=[chain.callback()])
+
+
+@pytest.mark.filterwarnings("ignore:LightGBM found nothing to split")
+def test_skipped_iterations_of_an_earlier_model_are_remembered():
+    X, y = np.arange(40.0)[:, None], np.repeat([0.0, 1.0], 20)
+    chain = CyclicalSGLB(SquaredError(1.0), CosineCycle(length=5))
+    # At the start the two halves are far apart; later what the noise leaves to gain is often too little.
+    first = train(chain, X, y, 6, min_gain_to_split=20.0, min_data_in_leaf=3)
+    params = {"objective": chain} | QUIET | chain.lightgbm_params(min_data_in_leaf=3)
+    both = lgb.train(params, lgb.Dataset(X, y), 4, init_model=first, callbacks=[chain.callback()])
+    skipped = read_description(first)["skipped"]
+    assert skipped
+    assert read_description(both)["skipped"] == skipped
+    assert both.current_iteration() == 10 - len(skipped)
+    assert VirtualEnsemble.from_lightgbm(both).ends.tolist() == [5, 10]
 
 
 @pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan])
