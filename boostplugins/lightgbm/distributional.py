@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from boostplugins._validation import check_weight
 from boostplugins.families import Family, get_family
 from boostplugins.families._steps import METRICS, Steps, check_metric, step_exponent
 from boostplugins.predictive import Predictive
@@ -18,6 +21,17 @@ _LAMBDA = 1.0
 _LEAST_CURVATURE = 1e-9
 # Row numbers travel as float32 labels, exact up to here.
 _MOST_ROWS = 2**24
+
+
+@dataclass
+class _Run:
+    """A fit that the objective knows: its data set by its labels, its rows in `lightgbm.cv`, and whether
+    the callback was seen, which adds the start value to the model."""
+
+    source: weakref.ref[np.ndarray]
+    steps: Steps
+    rows: Any
+    called: bool = False
 
 
 class Distributional:
@@ -43,7 +57,7 @@ class Distributional:
     Notes
     -----
     Boosting types "gbdt" and "goss" are supported; "dart" and "rf" rescale their trees and so would
-    rescale the start value.
+    rescale the start value. The leaves of linear trees have no room for it.
 
     Examples
     --------
@@ -70,7 +84,7 @@ class Distributional:
                 f"family {self.family.name} must know its number of classes here; pass n_classes"
             )
         self._told = np.empty(0)  # responses that labels name, see `labels`
-        self._runs: list[tuple[Any, Steps, Any]] = []
+        self._runs: list[_Run] = []
         self._pending: list[tuple[Any, int, float]] = []
         self._rate = 0.1
 
@@ -175,12 +189,23 @@ class Distributional:
         -------
         tuple of ndarray of shape (n_samples, K)
             Gradients of the negative log likelihood, expected second derivatives.
+
+        Raises
+        ------
+        ValueError
+            For labels outside the family's support, bad weights, and a fit without the callback.
         """
         source, preds, weight = _unpack(first, second, weight)
         raw = self._shaped(preds, len(source))
-        steps = self._find(source)
-        if steps is None or not raw.any():
-            steps = self._begin(source, raw, weight, getattr(second, "used_indices", None))
+        run = self._find(source)
+        if run is None or _no_tree_yet(raw, second):
+            run = self._begin(source, raw, weight, getattr(second, "used_indices", None))
+        elif not run.called:
+            raise ValueError(
+                "callbacks must hold loss.callback(), of this very objective: without it the model lacks its "
+                "start value"
+            )
+        steps = run.steps
         shape = (len(source), self.family.n_params)
         out = np.empty(shape, np.float32, order="F"), np.empty(shape, np.float32, order="F")
         moved = steps.descend(raw, 0.0, self._rate, out)
@@ -205,9 +230,9 @@ class Distributional:
         source, preds, weight = _unpack(first, second, weight)
         y = self._responses(source)
         raw = self._shaped(preds, len(y))
-        steps = self._find(source) or self._training_of(getattr(second, "used_indices", None))
-        if steps is not None:
-            raw = np.clip(raw + steps.start, steps.low, steps.high)
+        run = self._find(source) or self._training_of(getattr(second, "used_indices", None))
+        if run is not None:
+            raw = np.clip(raw + run.steps.start, run.steps.low, run.steps.high)
         score = METRICS[self.metric_name](self.family, y, self.family.theta(raw))
         return self.metric_name, float(np.average(score, weights=weight)), False
 
@@ -250,34 +275,34 @@ class Distributional:
             )
         return raw
 
-    def _find(self, source: Any) -> Steps | None:
-        for held, steps, _ in self._runs:
-            if held is source:
-                return steps
-        return None
+    def _find(self, source: Any) -> _Run | None:
+        return next((run for run in reversed(self._runs) if run.source() is source), None)
 
-    def _training_of(self, rows: Any) -> Steps | None:
+    def _training_of(self, rows: Any) -> _Run | None:
         """Fit that validation rows belong to: in `lightgbm.cv`, the one that left them out."""
-        for _, steps, used in reversed(self._runs):
-            if rows is None or used is None or rows[0] not in used:
-                return steps
+        for run in reversed(self._runs):
+            if rows is None or run.rows is None or rows[0] not in run.rows:
+                return run
         return None
 
-    def _begin(self, source: Any, raw: np.ndarray, weight: ArrayLike | None, rows: Any) -> Steps:
+    def _begin(self, source: Any, raw: np.ndarray, weight: ArrayLike | None, rows: Any) -> _Run:
         """Start a fit: what the booster predicts before its first tree are initial scores."""
         y = self._responses(source)
         self.family.check_support(y, "label")
         steps = Steps(
             self.family,
             y,
-            None if weight is None else np.asarray(weight, dtype=np.float64),
+            check_weight(weight, len(y), "weight"),
             raw[:, 0] if raw.any() else None,
             step_exponent(self.step),
         )
         if raw[:, 1:].any():  # scores of an earlier model: they hold its start value
             steps.start = np.zeros(self.family.n_params)
-        self._runs = [*self._runs[-15:], (source, steps, rows)]  # folds of `lightgbm.cv` take turns
-        return steps
+        run = _Run(weakref.ref(source), steps, rows)
+        # Folds of `lightgbm.cv` take turns: all of them are kept, until their data sets are gone.
+        others = [held for held in self._runs if held.source() is not None and held.source() is not source]
+        self._runs = [*others, run]
+        return run
 
 
 class _BakeStart:
@@ -292,6 +317,12 @@ class _BakeStart:
 
     def __call__(self, env: Any) -> None:
         boosters = getattr(env.model, "boosters", None) or [env.model]
+        # Of this round, whose lone leaves the next one may move: schedules change it.
+        self.loss._rate = float(_named(env.params, ("learning_rate", "shrinkage_rate", "eta"), 0.1))
+        for booster in boosters:
+            run = self.loss._find(booster.train_set.get_label())
+            if run is not None:
+                run.called = True
         if env.iteration == env.begin_iteration:
             self._begin(env, boosters)
             return
@@ -315,13 +346,17 @@ class _BakeStart:
             raise ValueError(
                 f"boosting must be 'gbdt' or 'goss', got {kind!r}: it would rescale the start value"
             )
-        self.loss._rate = float(_named(env.params, ("learning_rate", "shrinkage_rate", "eta"), 0.1))
+        if _named(env.params, ("linear_tree", "linear_trees"), False) not in (False, "false", None):
+            raise ValueError(
+                "linear_tree must be False, got True: linear leaves have no room for the start value; "
+                "DistributionalRegressor, which keeps it apart, takes booster_params={'linear_tree': True}"
+            )
         self.loss._pending = []
         for number, booster in enumerate(boosters):
             self.counts[number] = (0, booster.num_trees())
-            steps = self.loss._find(booster.train_set.get_label())
-            if steps is not None:
-                bake_start(booster, steps.start)
+            run = self.loss._find(booster.train_set.get_label())
+            if run is not None:
+                bake_start(booster, run.steps.start)
 
 
 def _named(params: dict[str, Any], names: tuple[str, ...], default: Any) -> Any:
@@ -345,6 +380,14 @@ def bake_start(booster: Any, start: np.ndarray) -> None:
         for leaf in range(trees[k]["num_leaves"]):  # one, for a tree without a split
             held = booster.get_leaf_output(first + k, leaf)
             booster.set_leaf_output(first + k, leaf, held + float(value))
+
+
+def _no_tree_yet(raw: np.ndarray, data: Any) -> bool:
+    """Say whether predictions are the initial scores: a fit begins, maybe on a data set of an earlier one."""
+    if not raw.any():
+        return True
+    first = data.get_init_score() if hasattr(data, "get_init_score") else None
+    return first is not None and np.array_equal(raw, np.reshape(first, raw.shape, order="F"))
 
 
 def _unpack(first: Any, second: Any, weight: ArrayLike | None) -> tuple[Any, np.ndarray, Any]:

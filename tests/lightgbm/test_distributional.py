@@ -43,7 +43,7 @@ def test_b01_first_trees_are_those_worked_out_by_hand(n):
     y = np.random.default_rng(0).normal(size=n) + 5.0 * (x[:, 0] > n / 2)
     loss = Distributional("student_t")
     booster, _ = train(loss, x, y, 1, num_leaves=2, min_data_in_leaf=1, min_data_in_bin=1, learning_rate=1.0)
-    start = loss._runs[-1][1].start
+    start = loss._runs[-1].steps.start
     score, fisher = loss.family.score_and_fisher(y, np.tile(start, (n, 1)))
     unit = np.array([1 / fisher[0, 0], 1.0, 1.0])
     found = booster.predict(x) - start
@@ -126,6 +126,47 @@ def test_b04_start_values_in_cross_validation():
     for booster in found["cvbooster"].boosters:
         assert abs(booster.predict(X)[:, 0].mean() - 500.0) < 1.0
     assert found["valid nll-mean"][-1] < found["valid nll-mean"][0] < 2.5
+
+
+def test_every_one_of_many_folds_keeps_its_own_start_value():
+    X, y = rows(60)
+    loss = Distributional("normal")
+    params = {**loss.lightgbm_params(), **PLAIN}
+    lightgbm.cv(params, lightgbm.Dataset(X, y), 3, nfold=20, stratified=False, callbacks=[loss.callback()])
+    assert len(loss._runs) == 20
+    train(loss, X, y, 3)
+    assert len(loss._runs) == 1  # what belonged to the folds is gone with them
+
+
+@pytest.mark.parametrize("name", ["normal", "poisson"])
+def test_training_goes_on_from_a_model_on_the_same_data_set(name):
+    X, y = rows()
+    y = np.round(y)
+    loss = Distributional(name)
+    data = lightgbm.Dataset(X, y, free_raw_data=False)
+    params, booster = {**loss.lightgbm_params(), **PLAIN}, None
+    for _ in range(3):
+        booster = lightgbm.train(params, data, 10, init_model=booster, callbacks=[loss.callback()])
+    whole, _ = train(Distributional(name), X, y, 30)
+    apart, once = (loss.predict_dist(model, X).log_pdf(y).mean() for model in (booster, whole))
+    assert apart == pytest.approx(once, abs=0.02)  # splits of like gain may differ by rounding
+
+
+def test_a_fit_without_its_callback_is_refused():
+    X, y = rows()
+    loss = Distributional("normal")
+    params = {**loss.lightgbm_params(), **PLAIN}
+    for others in ([], [Distributional("normal").callback()]):
+        with pytest.raises(ValueError, match=r"callbacks must hold loss.callback\(\)"):
+            lightgbm.train(params, lightgbm.Dataset(X, y), 3, callbacks=others)
+
+
+def test_settings_and_weights_that_would_spoil_the_fit_are_refused():
+    X, y = rows()
+    with pytest.raises(ValueError, match="linear_tree must be False"):
+        train(Distributional("normal"), X, y, linear_tree=True)
+    with pytest.raises(ValueError, match="weight must be >= 0"):
+        train(Distributional("normal"), X, y, weight=np.where(np.arange(200) == 3, -50.0, 1.0))
 
 
 def test_b08_sampling_modes_work_and_rescaling_ones_are_refused():
