@@ -64,6 +64,8 @@ class VirtualEnsemble:
         Schedule of the chain.
     sampled : bool
         Whether the chain was trained with Langevin noise.
+    prior : FittedPrior or None
+        Random prior function whose values are added.
 
     Examples
     --------
@@ -262,8 +264,7 @@ class VirtualEnsemble:
         total = self._reader.n_iterations
         if total < 1:
             raise ValueError("a virtual ensemble needs a model of at least one tree, got 0")
-        wanted = n_members
-        ends = self.schedule.member_ends(total, wanted)
+        ends = self.schedule.member_ends(total, n_members)
         if len(ends) == 0:
             ends = np.array([total])
             warnings.warn(
@@ -272,13 +273,14 @@ class VirtualEnsemble:
                 UserWarning,
                 stacklevel=4,
             )
-        elif wanted is not None and len(ends) < wanted:
+        elif n_members is not None and len(ends) < n_members:
             warnings.warn(
-                f"a chain of {total} iterations has {len(ends)} members, {wanted} were wanted; all are used",
+                f"a chain of {total} iterations has {len(ends)} members, {n_members} were wanted; "
+                "all are used",
                 UserWarning,
                 stacklevel=4,
             )
-        elif wanted is None and 1 < len(ends) < _MEMBERS and not hasattr(self.schedule, "length"):
+        elif n_members is None and 1 < len(ends) < _MEMBERS and not hasattr(self.schedule, "length"):
             warnings.warn(
                 f"a chain of {total} iterations has only {len(ends)} members; train longer",
                 UserWarning,

@@ -44,7 +44,7 @@ class Distributional:
 
     Parameters
     ----------
-    family : str or Family
+    family : str or Family, default="normal"
         Distribution of the response.
     step : {"fisher", "natural"} or float in [0, 1], optional
         How rows count within a leaf: by their Fisher information to this power (1 is "fisher", 0

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from boostplugins.cli.errors import UsageError
 from boostplugins.cli.outputs import check_folder
-from boostplugins.cli.uncertainty import _Progress
+from boostplugins.cli.uncertainty import Progress
 from boostplugins.estimators.sglb import SGLBClassifier
 
 _SEEN = 7  # digits 0 to 6 are learnt, 7 to 9 are new to the model
@@ -49,7 +49,7 @@ def run_demo(options: argparse.Namespace) -> None:
     print(f"{len(X_new)} rows of 7 to 9, which the model has never seen.")
     started = time.process_time()
     model = SGLBClassifier(booster=options.booster, n_estimators=_TREES, depth=4)
-    model.fit(X_train, y_train, callbacks=[_Progress(_TREES)])
+    model.fit(X_train, y_train, callbacks=[Progress(_TREES)])
     inside, outside = model.predict_uncertainty(X_test), model.predict_uncertainty(X_new)
     proba = model.predict_proba(X_test)
     log_score = float(np.log(np.maximum(proba[np.arange(len(y_test)), y_test], 1e-12)).mean())

@@ -66,7 +66,7 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     kind = SGLBClassifier if classify else SGLBRegressor
     model: Any = kind(booster=options.booster, n_estimators=options.trees, random_state=options.seed)
     try:
-        model.fit(X, y, callbacks=[_Progress(options.trees)])
+        model.fit(X, y, callbacks=[Progress(options.trees)])
         table = _predict(model, new[list(X.columns)], options.coverage)
     except (ValueError, TypeError) as error:
         raise UsageError(str(error).splitlines()[0]) from error
@@ -117,21 +117,14 @@ def _predict(model: Any, new: pd.DataFrame, coverage: float) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-class _Progress:
+class Progress:
     """Show how far the chain is, ten times a run."""
 
     def __init__(self, total: int) -> None:
         self.total, self.step = total, max(total // 10, 1)
 
     def after_iteration(self, info: Any) -> bool:
-        """Say it when a tenth is done (CatBoost)."""
-        self._tell(info.iteration)
+        """Say it when a tenth is done."""
+        if info.iteration % self.step == 0:
+            print(f"iteration {info.iteration} of {self.total}", file=sys.stderr)
         return True
-
-    def __call__(self, env: Any) -> None:
-        """Say it when a tenth is done (LightGBM)."""
-        self._tell(env.iteration + 1)
-
-    def _tell(self, iteration: int) -> None:
-        if iteration % self.step == 0:
-            print(f"iteration {iteration} of {self.total}", file=sys.stderr)

@@ -112,6 +112,7 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         tags.non_deterministic = False
         return tags
 

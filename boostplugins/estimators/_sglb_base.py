@@ -67,7 +67,7 @@ class SGLBBase(SGLBModels):
         validation_fraction: float | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-        random_state: int | np.random.RandomState | None = 0,
+        random_state: int | np.random.Generator | np.random.RandomState | None = 0,
         booster_params: dict[str, Any] | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: int = 50,

@@ -64,7 +64,7 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,) or (1,)
+    classes_ : ndarray of shape (2,)
         Labels, sorted.
     posterior_ : Posterior
         Draws, compact.
@@ -74,6 +74,10 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         Median split R-hat of the latent f over 24 training rows.
     rhat_of_ : str
         Name of that quantity.
+    interrupted_ : bool
+        Whether sampling was interrupted; the draws so far are kept.
+    n_draws_ : int
+        Draws of all chains.
 
     Warns
     -----

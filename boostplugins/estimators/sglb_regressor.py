@@ -77,7 +77,7 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
         Threads; all by default. Results do not depend on it.
     verbose : bool or int, default=False
         Show progress, every so many iterations; LightGBM shows none without held-out rows.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed; an integer gives the same model anywhere.
     booster_params : dict, optional
         Further parameters of the booster.
@@ -91,6 +91,12 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
     ----------
     models_ : list
         The boosters' own models, one a chain.
+    n_members_ : int
+        Members of the ensemble, over all chains.
+    n_iterations_ : int
+        Iterations of the first chain.
+    constant_ : ndarray of shape (n_outputs,)
+        Raw scores of the loss's best constant.
     loss_ : Loss
         Loss with the settings taken from the data, such as the noise variance.
     n_features_in_ : int
