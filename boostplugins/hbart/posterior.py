@@ -223,7 +223,10 @@ def _join_and_share(chains: Sequence[list[ForestDraws]], n_draws: int) -> Forest
         own = pieces[0]
         nodes, values = slice(node, node + len(head.var)), slice(value, value + len(head.values))
         pieces[0] = ForestDraws(
-            *(getattr(joined, name)[nodes] for name in ("var", "cut", "miss", "right")),
+            joined.var[nodes],
+            joined.cut[nodes],
+            joined.miss[nodes],
+            joined.right[nodes],
             own.start,
             own.structure,
             # A longer chain keeps the values of the draws that the others have yet to reach.
