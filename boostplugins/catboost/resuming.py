@@ -82,7 +82,11 @@ def train_with_checkpoints(
         for name, value in params.items()
         if name not in ("loss_function", "eval_metric", "metadata", "thread_count", "verbose")
     }
-    mark = fingerprint(repr(chain), sorted(settings.items()), pool.X_, pool.y_, pool.get_weight())
+    if not isinstance(pool, ChainPool):
+        raise TypeError(f"pool must be made by chain.pool(X, y, ...), got {type(pool).__name__}")
+    mark = fingerprint(
+        repr(chain), chain.prior, sorted(settings.items()), pool.X_, pool.y_, pool.get_weight()
+    )
     kept = Checkpoint(checkpoint, checkpoint_every, mark)
     model = train(chain, params, pool, kept, callbacks, **options)
     kept.remove()

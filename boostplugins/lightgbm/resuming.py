@@ -7,6 +7,7 @@ after a checkpoint are appended to those in it.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,8 @@ _DRAWS: tuple[tuple[str, Callable[[Any], bool]], ...] = (
     ("feature_fraction_bynode", lambda value: value is None or float(value) == 1.0),
     ("extra_trees", lambda value: value in (None, False, 0, "false")),
 )
+# Fingerprints of the rows of data sets, which LightGBM lets go as it takes them over.
+_ROWS: weakref.WeakKeyDictionary[lgb.Dataset, str] = weakref.WeakKeyDictionary()
 
 
 @dataclass
@@ -129,8 +132,8 @@ def train_with_checkpoints(
         for name, value in params.items()
         if name not in ("objective", "verbosity", "verbose", *lgb.basic._ConfigAliases.get("num_threads"))
     }
-    sets = [(held.data, held.label, held.weight, held.init_score) for held in (data, *valid_sets)]
-    mark = fingerprint(repr(chain), sorted(settings.items()), num_boost_round, sets)
+    sets = [_content(held) for held in (data, *valid_sets)]
+    mark = fingerprint(repr(chain), chain.prior, chain.start, sorted(settings.items()), num_boost_round, sets)
     kept = Checkpoint(checkpoint, checkpoint_every, mark)
     booster = train(chain, params, data, num_boost_round, kept, callbacks, valid_sets, **options)
     kept.remove()
@@ -178,26 +181,54 @@ def train(
     """
     _check(params)
     resumed = _load(checkpoint)
-    if resumed.done:
-        for held, scores in zip([data, *valid_sets], resumed.scores, strict=True):
-            held.set_init_score(scores.ravel() if len(scores) == 1 else scores.T)
+    sets = [data, *valid_sets] if resumed.done else []
+    given = [held.init_score for held in sets]
+    for held, scores in zip(sets, resumed.scores, strict=True):
+        held.set_init_score(scores.ravel() if len(scores) == 1 else scores.T)
     clock = chain.callback()
     clock.resumed = resumed if resumed.done else None
     shifted = [_Shifted(callback, resumed, n_rounds) for callback in callbacks]
     keeper = _Keeper(checkpoint, resumed, clock)
-    booster = lgb.train(
-        {**params, "objective": chain},
-        data,
-        n_rounds - resumed.done,
-        valid_sets=list(valid_sets) or None,
-        callbacks=[clock, *shifted, keeper],
-        keep_training_booster=True,
-        **options,
-    )
+    try:
+        booster = lgb.train(
+            {**params, "objective": chain},
+            data,
+            n_rounds - resumed.done,
+            valid_sets=list(valid_sets) or None,
+            callbacks=[clock, *shifted, keeper],
+            keep_training_booster=True,
+            **options,
+        )
+    finally:  # the data sets are the user's
+        for held, score in zip(sets, given, strict=True):
+            _give_back(held, score)
     for text in reversed(resumed.trees):
         earlier = lgb.Booster(model_str=text.decode())
         _safe_call(_LIB.LGBM_BoosterMerge(booster._handle, earlier._handle))
     return booster
+
+
+def _content(held: lgb.Dataset) -> tuple[Any, ...]:
+    """Content of a data set, the same before and after LightGBM has taken it over and let its rows go."""
+    if held.data is not None or held not in _ROWS:
+        _ROWS[held] = fingerprint(held.data)
+    label, weight = (
+        None if values is None else np.asarray(values, dtype=np.float32)
+        for values in (held.label, held.weight)
+    )
+    if weight is not None and (weight == 1.0).all():
+        weight = None
+    score = held.init_score
+    return _ROWS[held], label, weight, None if score is None else np.ravel(score, order="F")
+
+
+def _give_back(held: lgb.Dataset, score: Any) -> None:
+    if score is not None:
+        held.set_init_score(score)
+        return
+    held.init_score = None
+    if held._handle is not None:
+        held.set_field("init_score", None)
 
 
 def _check(params: Mapping[str, Any]) -> None:

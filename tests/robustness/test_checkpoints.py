@@ -11,13 +11,15 @@ import time
 import warnings
 from pathlib import Path
 
+import lightgbm as lgb
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import boostplugins
-from boostplugins import checkpoints
+from boostplugins import catboost, checkpoints, lightgbm
 from boostplugins.checkpoints import Checkpoint, fingerprint
+from boostplugins.losses import SquaredError
 
 from .killed_fit import LONGER, compared, settings
 from .small_models import MAKERS, fitted, make, predictor, rows, target
@@ -245,3 +247,63 @@ def test_a_catboost_fit_broken_off_at_its_first_trees(tree, tmp_path):
             model.fit(rows(), target(name), callbacks=[Break(tree)])
         model.fit(rows(), target(name))
     np.testing.assert_array_equal(predictor(model)(rows()), alone)
+
+
+def _library(booster, prior=None):
+    """A chain of ten iterations through the functions of a booster, and its data."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=60)
+    schedule = boostplugins.CosineCycle(length=5)
+    if booster == "lightgbm":
+        chain = lightgbm.CyclicalSGLB(SquaredError(0.1), schedule, prior=prior)
+        params = chain.lightgbm_params(verbosity=-1, num_threads=1)
+        return chain, params, lgb.Dataset(X, y, free_raw_data=prior is None), (10,)
+    chain = catboost.CyclicalSGLB(SquaredError(0.1), schedule, prior=prior)
+    params = chain.catboost_params(
+        loss_function=chain, eval_metric="RMSE", iterations=10, thread_count=1, verbose=False
+    )
+    return chain, params, chain.pool(X, y), ()
+
+
+class _Breaks(After):
+    """The same for LightGBM."""
+
+    def __call__(self, env):
+        self.after_iteration(env)
+
+
+def test_data_sets_of_a_session_serve_until_the_end(tmp_path):
+    """Broken off and called again with the same object, as in a notebook; it is left as it was."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    chain, params, data, _ = _library("lightgbm")
+    whole = lgb.train({**params, "objective": chain}, data, 10, callbacks=[chain.callback()])
+    again = _library("lightgbm")[2]
+    kept = {"checkpoint_every": 1}
+    for limit in (3, 2):
+        with pytest.raises(Stop):
+            lightgbm.train_with_checkpoints(
+                chain, params, again, 10, tmp_path / "a", callbacks=[_Breaks(limit)], **kept
+            )
+        assert again.data is None  # LightGBM let the rows go
+    model = lightgbm.train_with_checkpoints(chain, params, again, 10, tmp_path / "a", **kept)
+    np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+    assert again.get_init_score() is None
+    after = lgb.train({**params, "objective": chain}, again, 10, callbacks=[chain.callback()])
+    np.testing.assert_array_equal(after.predict(X), whole.predict(X))
+
+
+@pytest.mark.parametrize("booster", ["catboost", "lightgbm"])
+def test_a_fit_with_other_prior_functions_is_another(booster, tmp_path):
+    module = {"catboost": catboost, "lightgbm": lightgbm}[booster]
+    more = {"checkpoint_every": 1, "callbacks": [_Breaks(3)]}
+    for prior, error in ((1.0, pytest.raises(Stop)), (5.0, pytest.raises(ValueError, match="another"))):
+        chain, params, data, rounds = _library(booster, boostplugins.RandomPrior(scale=prior))
+        with error:
+            module.train_with_checkpoints(chain, params, data, *rounds, tmp_path / "a", **more)
+
+
+def test_other_pools_have_no_checkpoints(tmp_path):
+    chain, params, pool, _ = _library("catboost")
+    with pytest.raises(TypeError, match=r"pool must be made by chain.pool\(X, y, ...\), got Pool"):
+        catboost.train_with_checkpoints(chain, params, pool.slice(list(range(30))), tmp_path / "a")
