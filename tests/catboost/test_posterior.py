@@ -104,15 +104,15 @@ def test_structure_and_leaf_noise_are_independent():
 def test_d11_noise_has_the_documented_size():
     """Leaf values of noise alone: variance eps^2 * 2 / (eps tau) / n_leaf."""
     n, eps, tau = 10_000, 0.2, 2.5
-    X = np.arange(n, dtype=float)[:, None]
+    X = np.random.default_rng(0).random((n, 10))
     chain = CyclicalSGLB(SquaredError(1.0), temperature=tau, random_state=1)
     model = CatBoostRegressor(
         loss_function=chain,
         eval_metric="RMSE",
-        iterations=60,
+        iterations=2,
         learning_rate=eps,
-        depth=6,
-        border_count=1000,
+        depth=8,
+        border_count=32,
         **QUIET,
         **chain.catboost_params(),
     )
@@ -122,8 +122,9 @@ def test_d11_noise_has_the_documented_size():
     first = model.get_leaf_values()[counts[0] : counts[0] + counts[1]]
     size = model.get_leaf_weights()[counts[0] : counts[0] + counts[1]]
     z = first[size > 0] * np.sqrt(size[size > 0]) / np.sqrt(2 * eps / tau)
-    # About 60 leaves: the sample sd is within 40 % of 1 unless luck is worse than one in 10^5.
-    assert 0.6 < z.std() < 1.4
+    # The sd of so many normals is off by 5 % or so: a factor of sqrt(2) in the noise would be seen.
+    assert len(z) > 150
+    assert 0.8 < z.std() < 1.2
 
 
 def test_d11_infinitely_cold_is_plain_boosting_and_hot_is_worse():
