@@ -290,16 +290,29 @@ def _warn_of_ties(family: Family, raw: Sequence[np.ndarray], floor: np.ndarray, 
     if family.discrete:
         return
     for value, least in zip(raw[1:], floor[1:]):
-        tied = max(np.unique(y[value < least], return_counts=True)[1], default=0)
+        values, counts = np.unique(y[value < least], return_counts=True)
+        tied = max(counts, default=0)
         if tied >= max(_TIED, _TIED_SHARE * len(y)) and tied < len(y):
+            common = float(values[np.argmax(counts)])
             logger.warning(
-                "%d of %d responses are equal, and the spread vanishes there: it is held at its floor, and "
-                "new rows may lie far outside; consider a family with point masses (hurdle, zero-inflated, "
-                "Tweedie, Censored)",
+                "%d of %d responses are %g, and the spread vanishes there: it is held at its floor, and new "
+                "rows may lie far outside; %s",
                 tied,
                 len(y),
+                common,
+                _remedy_of_ties(common, y),
             )
             return
+
+
+def _remedy_of_ties(common: float, y: np.ndarray) -> str:
+    """Name families that give a value a probability of its own."""
+    if common == y.min():
+        zeros = ' or, where zeros are another matter than the rest, "ZAGA" (hurdle)' if common == 0 else ""
+        return f"give family=Censored(low={common:g}) (values below were cut off){zeros}"
+    if common == y.max():
+        return f"give family=Censored(high={common:g}) (values above were cut off)"
+    return "consider a family of counts or classes, or the rows of that value apart from the others"
 
 
 def _shared_columns(
