@@ -142,9 +142,11 @@ def test_mixtures(pair, data):
     assert np.isfinite(dist.log_pdf(y)).all()
     score = dist.crps(y)
     assert (score >= 0).all()
-    # CRPS is at most the mean distance, and at least that less half the mean distance of two draws.
-    distance = np.abs(dist.sample(400, random_state=0) - y[:, None]).mean(axis=1)
-    assert (score <= distance + 0.5 * dist.std() + 1e-9 * scale).all()
+    # Mean distance less half that of two draws; of 400 draws, known to some 0.07 standard deviations.
+    draws = dist.sample(400, random_state=0)
+    spread = np.abs(draws - draws[:, ::-1]).mean(axis=1)
+    expected = np.abs(draws - y[:, None]).mean(axis=1) - 0.5 * spread
+    np.testing.assert_array_less(np.abs(score - expected), 0.4 * dist.std())
     order = data.draw(st.permutations(range(len(dist))))
     np.testing.assert_array_equal(dist[np.array(order)].ppf(0.3), dist.ppf(0.3)[order])
     np.testing.assert_array_equal(dist[np.array(order)].crps(y[order]), score[order])
