@@ -16,7 +16,7 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,43 +132,43 @@ def fill(given: argparse.Namespace) -> None:
                 print(name, model, number, [round(value, 4) for value in result], file=sys.stderr)
 
 
-def table() -> None:
-    """Print all fits so far."""
+def table() -> Iterator[str]:
+    """Yield the lines of all fits so far."""
     import catboost
     import lightgbm
 
     held = read()
-    print(
+    yield (
         f"numpy {np.__version__}, lightgbm {lightgbm.__version__}, catboost {catboost.__version__}, "
         f"python {platform.python_version()}, {platform.machine()}, one thread, CPU seconds a fit"
     )
-    print(
+    yield (
         "Log score: mean log density, higher is better; CRPS: lower is better. Literature's splits; at most "
         f"{MOST_ROWS} training rows for every model (rows)."
     )
-    print(
+    yield (
         "Sunspots: square root by 12 lags of it (the paper), or by 12 raw counts; the last fifth of "
         "the years tests.\n"
         "Boosters: 500 rounds at most, early stopping on 20 % of the rows. Nothing is tuned.\n"
     )
-    print(f"{'data':16s} {'rows':>5s} {'family':7s} splits {'model':24s} log score     CRPS    RMSE   CPU s")
+    yield f"{'data':16s} {'rows':>5s} {'family':7s} splits {'model':24s} log score     CRPS    RMSE   CPU s"
     for name, (family, count) in SETS.items():
         _, y = rows_of(name)
         train = len(splits(name, len(y), count)[0][0])
         for model, label in LABELS.items():
             done = list(held.get(f"{name} {model}", {}).values())
             if not done:
-                print(f"{name:16s} {train:5d} {family:7s}      0 {label:24s} not run yet")
+                yield f"{name:16s} {train:5d} {family:7s}      0 {label:24s} not run yet"
                 continue
             score, crps, error, seconds = np.mean(done, axis=0)
-            print(
+            yield (
                 f"{name:16s} {train:5d} {family:7s} {len(done):6d} {label:24s} {score:9.4f} "
                 f"{crps:8.4g} {error:7.4g} {seconds:7.2f}"
             )
 
 
 def main() -> None:
-    """Fill the store, or print the table."""
+    """Fill the store, print the table and keep it beside the store."""
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*", help="data sets; all by default")
     parser.add_argument("--models", nargs="+", default=["tree", "lightgbm", "catboost", "boosting", "forest"])
@@ -177,7 +177,9 @@ def main() -> None:
     given = parser.parse_args()
     if not given.table:
         fill(given)
-    table()
+    text = "\n".join(table())
+    print(text)
+    STORE.with_suffix(".txt").write_text(text + "\n")
 
 
 if __name__ == "__main__":
