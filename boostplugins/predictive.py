@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import entr, logsumexp
+from scipy.special import logsumexp
 
 from boostplugins._mixture import mixture_crps, mixture_ppf
 from boostplugins._validation import check_integer
@@ -287,9 +287,4 @@ class Predictive:
         theta = self.theta if self.is_mixture else self.theta[:, None, :]
         if not self.family.classification:
             return Uncertainty.from_moments(self.family.mean(theta), self.family.var(theta), self.weights)
-        proba = self.family.probabilities(theta)
-        if self.weights is None:
-            return Uncertainty.from_probabilities(proba)
-        total = entr(np.einsum("m,nmc->nc", self.weights, proba)).sum(axis=1)
-        knowledge = np.maximum(total - entr(proba).sum(axis=2) @ self.weights, 0.0)
-        return Uncertainty(knowledge, total - knowledge, total)
+        return Uncertainty.from_probabilities(self.family.probabilities(theta), self.weights)

@@ -88,13 +88,15 @@ class Uncertainty:
         return cls(knowledge, data, knowledge + data)
 
     @classmethod
-    def from_probabilities(cls, proba: ArrayLike) -> Uncertainty:
+    def from_probabilities(cls, proba: ArrayLike, weights: ArrayLike | None = None) -> Uncertainty:
         """Split the entropy of a mixture of class probabilities.
 
         Parameters
         ----------
         proba : array-like of shape (n_samples, n_members, n_classes)
             Member class probabilities; each row of classes sums to 1.
+        weights : array-like of shape (n_members,), optional
+            Weights of the members, summing to 1; equal by default.
 
         Returns
         -------
@@ -104,13 +106,15 @@ class Uncertainty:
         proba = np.asarray(proba, dtype=np.float64)
         if proba.ndim != 3:
             raise ValueError(f"proba must have shape (n_samples, n_members, n_classes), got {proba.shape}")
-        mean = proba.mean(axis=1)
-        data = entr(proba).sum(axis=2).mean(axis=1)
+        w = None if weights is None else np.asarray(weights, dtype=np.float64)
+        mean = np.average(proba, axis=1, weights=w)
+        data = np.average(entr(proba).sum(axis=2), axis=1, weights=w)
         # Mutual information as a mean of non-negative divergences: sum over members of
         # KL(p_m || mean), exact where total - data would cancel; equal members give 0 exactly.
         agree = (proba == proba[:, :1]).all(axis=(1, 2))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(proba > 0, proba / mean[:, None, :], 1.0)
-        knowledge = np.maximum((proba * np.log(ratio)).sum(axis=2).mean(axis=1), 0.0)
+        divergence = (proba * np.log(ratio)).sum(axis=2)
+        knowledge = np.maximum(np.average(divergence, axis=1, weights=w), 0.0)
         knowledge[agree] = 0.0
         return cls(knowledge, data, knowledge + data)

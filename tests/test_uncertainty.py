@@ -40,6 +40,16 @@ def test_agreeing_members_give_an_exact_zero():
     assert (Uncertainty.from_probabilities(p).knowledge == 0).all()
 
 
+def test_weights_of_members_are_repeated_members():
+    p = np.random.default_rng(6).dirichlet(np.ones(3), size=(20, 3))
+    weighted = Uncertainty.from_probabilities(p, [0.5, 0.25, 0.25])
+    repeated = Uncertainty.from_probabilities(p[:, [0, 0, 1, 2]])
+    np.testing.assert_allclose(weighted.knowledge, repeated.knowledge, rtol=1e-12)
+    np.testing.assert_allclose(weighted.data, repeated.data, rtol=1e-12)
+    same = np.repeat(p[:, :1], 2, axis=1)
+    assert (Uncertainty.from_probabilities(same, [0.3, 0.7]).knowledge == 0).all()
+
+
 def test_never_negative_for_nearly_equal_members():
     p = np.random.default_rng(4).dirichlet(np.ones(3), size=(1000, 1)) * np.ones((1, 5, 1))
     p += 1e-12 * np.random.default_rng(5).normal(size=p.shape)
