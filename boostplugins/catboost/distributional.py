@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from boostplugins._validation import check_integer, check_target, check_weight
 from boostplugins.catboost.callback import interruptible
 from boostplugins.catboost.distributional_models import METADATA_KEY, least_scores, raw_scores, split_model
+from boostplugins.catboost.distributional_settings import check_settings
 from boostplugins.catboost.distributional_state import Clock, Fit, Score, Watch
 from boostplugins.families import Family, get_family
 from boostplugins.families._steps import Steps, check_metric, step_exponent
@@ -240,7 +241,7 @@ class Distributional:
         rounds: int = 300,
         sample_weight: ArrayLike | None = None,
         offset: ArrayLike | None = None,
-        eval_set: tuple[Any, ...] | None = None,
+        eval_set: tuple[Any, ...] | list[tuple[Any, ...]] | None = None,
         early_stopping_rounds: int | None = None,
         cat_features: Any = None,
         **params: Any,
@@ -257,7 +258,7 @@ class Distributional:
             Rounds; each grows one tree for every parameter.
         sample_weight, offset : array-like of shape (n_samples,), optional
             As for `pool`.
-        eval_set : tuple, optional
+        eval_set : tuple, or list with one, optional
             ``(X, y)``, ``(X, y, sample_weight)`` or ``(X, y, sample_weight, offset)``.
         early_stopping_rounds : int, optional
             Rounds without a better score of the evaluation set before training stops; the model is
@@ -271,8 +272,16 @@ class Distributional:
         -------
         catboost.CatBoost
             Trained model, which knows its family and start value also after ``save_model``.
+
+        Raises
+        ------
+        ValueError
+            For responses outside the family's support, and settings under which parameters cannot take
+            turns.
         """
         rounds = check_integer("rounds", rounds, 1)
+        if "iterations" in params:
+            raise ValueError("iterations counts trees, not rounds; pass rounds instead")
         turns = self.family.n_params
         train = self.pool(X, y, sample_weight, offset, cat_features=cat_features)
         settings: dict[str, Any] = {
@@ -283,11 +292,15 @@ class Distributional:
             **params,
             "iterations": rounds * turns,
         }
+        check_settings(settings, self)
         if self._fit is not None:  # CatBoost multiplies the ridge by the mean weight
             settings["l2_leaf_reg"] /= float(self._fit.steps.weight.mean())
+        if isinstance(eval_set, list) and len(eval_set) == 1:
+            eval_set = eval_set[0]
         held = None if eval_set is None else self.eval_pool(*eval_set, cat_features=cat_features)
         if held is None:
-            settings["metric_period"] = rounds * turns
+            if not settings["verbose"]:
+                settings["metric_period"] = rounds * turns
         elif early_stopping_rounds is not None:
             settings["od_type"] = "Iter"
             settings["od_wait"] = turns * check_integer("early_stopping_rounds", early_stopping_rounds, 1)
@@ -314,10 +327,22 @@ class Distributional:
         -------
         catboost.CatBoost
             The model.
+
+        Raises
+        ------
+        ValueError
+            For a model that was not trained as this objective needs.
         """
-        if self._fit is None:
+        fit = self._fit
+        if fit is None:
             raise ValueError("finish needs a fit: train on loss.pool(X, y) first")
-        steps = self._fit.steps
+        check_settings(model.get_params(), self)
+        if model.tree_count_ < fit.trees and (fit.watch is None or fit.watch.trees < 0):
+            raise ValueError(
+                f"eval_set must be a pool of loss.eval_pool(X, y): the model was cut back to "
+                f"{model.tree_count_} of {fit.trees} trees by a score of other rows, which says nothing"
+            )
+        steps = fit.steps
         model.get_metadata()[METADATA_KEY] = json.dumps(
             {"family": self.family.to_dict(), "start": steps.start.tolist(), "low": steps.low.tolist()}
         )

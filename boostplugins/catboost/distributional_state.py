@@ -15,6 +15,11 @@ _WORST = 1e100  # score of an impossible row, which CatBoost could not print as 
 # CatBoost is told of no score this many sizes of the first one above it: its overfitting detector
 # measures later changes against the greatest one, and never stops after a gain of 1e100.
 _SIZES = 1e3
+# Models whose best score lies between these are written, but not read again: CatBoost takes whole numbers
+# that floats do not hold one by one for no numbers.
+_UNREAD = (2.0**53, 2.0**65)
+# Rounding by which sums of the same trees may differ between CatBoost's copies of the data, to the largest.
+_ROUNDING = 1e-6
 
 
 class Fit:
@@ -39,6 +44,7 @@ class Fit:
         self.last = np.zeros(n)
         self.stamp = np.full(n, -1)
         self.answer = np.empty((n, 2))
+        self.reach = 0.0
         self.watch: Watch | None = None
 
     def derivatives(self, approx: np.ndarray, ids: np.ndarray) -> np.ndarray:
@@ -55,17 +61,33 @@ class Fit:
         -------
         ndarray of shape (n_block, 2)
             First and second derivatives of the log likelihood.
+
+        Raises
+        ------
+        ValueError
+            For labels that are no numbers of rows, and where the trees were not grown one after another
+            from nothing, each counted by the callback.
         """
-        count, first = len(ids), int(ids[0])
-        ordered = int(ids[-1]) == first + count - 1 and bool((np.diff(ids) == 1).all())
-        rows: Any = slice(first, first + count) if ordered else ids.astype(np.intp)
+        count, rows = len(ids), self._rows(ids)
         # CatBoost asks twice for each tree, for its structure and then for its leaves, at the same
         # raw scores: the second answer is the first.
         fresh = self.stamp[rows] != self.trees
+        moved = abs(float(approx[0]) - float(self.last[int(ids[0])]))
         if not fresh.any():
+            if moved > _ROUNDING * self.reach:
+                raise ValueError(
+                    "trees are not grown one after another: callbacks must hold loss.callback(), and the "
+                    "settings be those of loss.catboost_params()"
+                )
             return self.answer[rows]
         if self.trees > 0:
             self.raw[rows, (self.trees - 1) % self.turns] += approx - self.last[rows]
+        elif approx.any():
+            raise ValueError(
+                "training must begin with no tree: it cannot go on from init_model or a snapshot, and a "
+                "baseline is to be given as offset"
+            )
+        self.reach = max(self.reach, moved)
         self.last[rows] = approx
         self.stamp[rows] = self.trees
         k = self.trees % self.turns
@@ -75,6 +97,18 @@ class Fit:
         answer[:, 0], answer[:, 1] = out[0][:, k], -out[1][:, k]
         self.answer[rows] = answer
         return answer
+
+    def _rows(self, ids: np.ndarray) -> Any:
+        """Numbers of the rows, as a slice where they are in order."""
+        count, first = len(ids), int(ids[0])
+        if ids[0] == first and ids[-1] == first + count - 1 and bool((np.diff(ids) == 1).all()):
+            if 0 <= first <= len(self.last) - count:
+                return slice(first, first + count)
+        else:
+            rows = ids.astype(np.intp)
+            if (rows == ids).all() and rows.min() >= 0 and rows.max() < len(self.last):
+                return rows
+        raise ValueError("labels must be those of loss.pool(X, y): train on the pool that it made last")
 
 
 class Watch:
@@ -101,7 +135,7 @@ class Watch:
         self.trees = -1
         first = self._mean()
         self.most = first + _SIZES * (abs(first) + 1.0)
-        self.value = self.most
+        self.value = _told(self.most)
         self.history: list[float] = []
 
     def score(self, approx: np.ndarray, trees: int, name: str) -> float:
@@ -123,6 +157,8 @@ class Watch:
             first whole round, when no tree may be the best, above that bound.
         """
         turns = len(self.steps.start)
+        if len(approx) != len(self.y):
+            raise ValueError("eval_set must be the one pool that loss.eval_pool made last")
         if trees == self.trees:
             return self.value
         self.trees = trees
@@ -130,7 +166,7 @@ class Watch:
         self.last = approx.copy()
         if trees % turns == turns - 1:
             self.history.append(self._mean(name))
-            self.value = min(self.history[-1], np.nextafter(self.most, -np.inf))
+            self.value = _told(min(self.history[-1], np.nextafter(self.most, -np.inf)))
         return self.value
 
     def _mean(self, name: str = "nll") -> float:
@@ -138,6 +174,11 @@ class Watch:
         theta = family.theta(np.clip(self.raw, self.steps.low, self.steps.high))
         score = METRICS[name](family, self.y, theta)
         return float(np.average(np.minimum(score, _WORST), weights=self.weight))
+
+
+def _told(value: float) -> float:
+    """Score as CatBoost is told it: in the same order, beyond what it cannot read again."""
+    return float(value + _UNREAD[1] if value > _UNREAD[0] else value)
 
 
 class Score:

@@ -12,6 +12,7 @@ import numpy as np
 from boostplugins.catboost.callback import interruptible
 from boostplugins.catboost.distributional import Distributional
 from boostplugins.catboost.distributional_models import raw_scores, split_model
+from boostplugins.catboost.distributional_settings import check_settings
 from boostplugins.catboost.distributional_state import Fit, Watch
 from boostplugins.catboost.explaining import shares_of
 from boostplugins.families._steps import Steps
@@ -169,13 +170,15 @@ def train(
         "l2_leaf_reg": (1.0 if settings["l2"] is None else settings["l2"]) / float(steps.weight.mean()),
         "random_seed": settings["seed"] % 2**31,
         "thread_count": settings["n_jobs"],
-        "verbose": settings["verbose"] * turns or False,
+        "verbose": False if eval_set is None else max(settings["verbose"], 0) * turns or False,
         "allow_writing_files": False,
         **_leaf_rule(settings["min_samples_leaf"]),
         **settings["more"],
     }
+    check_settings(params, loss)
     if eval_set is None:
-        params["metric_period"] = settings["rounds"] * turns
+        if not params["verbose"]:
+            params["metric_period"] = settings["rounds"] * turns
     else:
         X_held, y, weight, offset = eval_set
         loss._fit.watch = Watch(steps, y, weight, offset)

@@ -1,0 +1,54 @@
+"""CatBoost settings under which parameters can take turns, tree by tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from boostplugins.catboost.distributional_state import Score
+
+if TYPE_CHECKING:
+    from boostplugins.catboost.distributional import Distributional
+
+# What the objective needs in order to know every row's raw scores without asking the model.
+_NEEDED: dict[str, Any] = {
+    "boosting_type": "Plain",
+    "leaf_estimation_iterations": 1,
+    "leaf_estimation_backtracking": "No",
+    "model_shrink_rate": 0,
+    "langevin": False,
+    "posterior_sampling": False,
+}
+
+
+def check_settings(params: Mapping[str, Any], loss: Distributional) -> None:
+    """Refuse settings under which the model is not the one that the objective believes to train.
+
+    Parameters
+    ----------
+    params : mapping
+        CatBoost's parameters, as far as they are set.
+    loss : Distributional
+        Objective of the fit.
+
+    Raises
+    ------
+    ValueError
+        Naming the setting, its rule and the value found.
+    """
+    for name, needed in _NEEDED.items():
+        found = params.get(name)
+        if found is not None and found != needed:
+            raise ValueError(
+                f"{name} must be {needed!r}, got {found!r}: the objective counts on every tree being added "
+                "as it was grown, once; loss.catboost_params() has what it needs"
+            )
+    for name in ("loss_function", "objective"):
+        if params.get(name, loss) is not loss:
+            raise ValueError(f"{name} must be the distributional objective itself, got {params[name]!r}")
+    metric = params.get("eval_metric")
+    if metric is not None and not isinstance(metric, Score):
+        raise ValueError(
+            f"eval_metric must be left as it is, got {metric!r}: CatBoost's own metrics see numbers of rows "
+            "for responses; choose metric='nll' or 'crps'"
+        )
