@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._blocks import in_blocks
 from boostplugins._files import read_model, restoring, write_model
-from boostplugins._validation import check_option, check_target
+from boostplugins._validation import check_option, check_target, check_weight
 from boostplugins.calibration import Recalibrator
 from boostplugins.estimators import _distributional_chain as chains
 from boostplugins.estimators._frames import predict_frame
@@ -186,9 +186,8 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         check_is_fitted(self, "models_")
         seen = self.family_.responses(y) if self.family_.pairs else np.asarray(y)
         given = None if offset is None else np.asarray(offset)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         scores = in_blocks(lambda rows, t, off: self.predict_dist(rows, off).log_pdf(t), X, seen, given)
-        return float(np.average(scores, weights=weights))
+        return float(np.average(scores, weights=check_weight(sample_weight, len(scores))))
 
     def score(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from boostplugins._blocks import in_blocks
+from boostplugins._validation import check_weight
 
 if TYPE_CHECKING:
     from boostplugins.predictive import Predictive
@@ -124,6 +125,5 @@ class ProbabilisticRegressorMixin(RegressorMixin):
         float
             Mean log density, higher is better.
         """
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         scores = in_blocks(lambda rows, seen: self.predict_dist(rows).log_pdf(seen), X, np.asarray(y))
-        return float(np.average(scores, weights=weights))
+        return float(np.average(scores, weights=check_weight(sample_weight, len(scores))))

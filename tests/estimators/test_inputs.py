@@ -155,3 +155,15 @@ def test_generators_seed_every_estimator(model, rows, tmp_path):
     assert not np.array_equal(first.predict(X), third.predict(X))
     first.save(tmp_path / "model")
     np.testing.assert_array_equal(type(model).load(tmp_path / "model").predict(X), first.predict(X))
+
+
+@pytest.mark.parametrize("model", [DistributionalRegressor(**QUICK), SoftBoostingRegressor(n_estimators=2)])
+def test_weights_of_scores_are_checked(model, rows):
+    X, y = rows
+    model = clone(model).fit(X, y)
+    weight = np.repeat([1.0, 0.0], 30)
+    assert model.log_score(X, y, weight) == pytest.approx(model.log_score(X[:30], y[:30]))
+    with pytest.raises(ValueError, match="sample_weight must be >= 0"):
+        model.log_score(X, y, -weight)
+    with pytest.raises(ValueError, match="sample_weight must have shape"):
+        model.log_score(X, y, weight[:3])
