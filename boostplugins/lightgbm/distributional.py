@@ -46,7 +46,7 @@ class Distributional:
 
     Parameters
     ----------
-    family : str or Family
+    family : str or Family, default="normal"
         Distribution of the response.
     step : {"fisher", "natural"} or float in [0, 1], default="fisher"
         "fisher" weighs rows by their Fisher information (a leaf's value is the Fisher scoring step
