@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 
 from boostplugins._files import write_bytes
+from boostplugins.cli.columns import add_options as add_column_options
+from boostplugins.cli.columns import check_columns
 from boostplugins.cli.errors import UsageError
 from boostplugins.cli.outputs import check_folder
 from boostplugins.cli.tables import drop_names, is_classification, read_table, split_target
@@ -37,6 +39,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "The column is no feature then",
     )
     command.add_argument("--id", metavar="COLUMN", help="column that names the rows, and is no feature")
+    add_column_options(command)
     command.add_argument("--task", choices=["auto", "classification", "regression"], default="auto")
     command.add_argument("--cv", type=int, default=5, help="folds (default 5)")
     command.add_argument(
@@ -72,7 +75,7 @@ def run_compare(options: argparse.Namespace) -> None:
     if options.data is None or options.target is None:
         raise UsageError("compare needs DATA.csv and --target COL; --list alone lists the models")
     path, folder = Path(options.data), Path(options.out)
-    table = read_table(path)
+    table = read_table(path, options.categories, options.missing)
     X, y = split_target(table, options.target, path)
     classify = is_classification(y, options.task)
     if options.list:
@@ -91,6 +94,7 @@ def run_compare(options: argparse.Namespace) -> None:
               file=sys.stderr)  # fmt: skip
         if X.shape[1] == 0:
             raise UsageError(f"{path} has no column besides {column} to learn from")
+    check_columns(X, options.categories, path)
     models = None if options.models is None else [name.strip() for name in options.models.split(",")]
     try:
         found = compare(

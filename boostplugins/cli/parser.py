@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boostplugins import __version__
+from boostplugins.cli.columns import add_options as add_column_options
 from boostplugins.cli.compare import add_options as add_compare_options
 from boostplugins.cli.demo import run_demo
 from boostplugins.cli.errors import UsageError
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         default="auto",
         help="auto: classification for text, or for at most 20 different whole numbers",
     )
+    add_column_options(uncertainty)
     uncertainty.add_argument("--booster", choices=["catboost", "lightgbm"], default="catboost")
     uncertainty.add_argument("--trees", type=int, default=500, help="iterations of the chain (default 500)")
     uncertainty.add_argument("--coverage", type=float, default=0.9, help="of the intervals (default 0.9)")

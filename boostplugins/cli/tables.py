@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
 import sys
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from boostplugins._files import is_stream
 from boostplugins.cli.errors import UsageError
 
-_MOST_CLASSES = 20  # different whole numbers that still look like classes
-_MOSTLY = 0.2  # share of cells that are no numbers up to which a target is meant to be numeric
+MOST_CLASSES = 20  # different whole numbers that still look like classes
+MOSTLY = 0.2  # share of cells that are no numbers up to which a target is meant to be numeric
 # Numbers with either decimal mark; the last two alternatives have separators of thousands as well.
 _NUMBER = (
     r"\s*[-+]?(?:(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?"
@@ -23,13 +27,17 @@ _NUMBER_WITH = {mark: rf"\s*[-+]?(?:\d+[{mark}]?\d*|[{mark}]\d+)(?:[eE][-+]?\d+)
 _TOO_LONG = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
-def read_table(path: Path) -> pd.DataFrame:
+def read_table(path: Path, categories: Collection[str] = (), missing: Sequence[str] = ()) -> pd.DataFrame:
     """Read a CSV file with a header, separated by commas, semicolons, tabs or bars.
 
     Parameters
     ----------
     path : Path
-        File to read.
+        File to read, or a pipe.
+    categories : collection of str, default=()
+        Columns whose cells are texts, whatever they look like.
+    missing : sequence of str, default=()
+        Texts that stand for no value, besides the usual ones.
 
     Returns
     -------
@@ -42,13 +50,17 @@ def read_table(path: Path) -> pd.DataFrame:
         For a missing, empty or broken file.
     """
     try:
-        layout = _layout(path)
-        table = _read(path, **layout)
+        source = path.read_bytes() if is_stream(path) else path  # a pipe is read once
+        layout = _layout(source, path)
+        more = {"dtype": dict.fromkeys(categories, str), "na_values": list(missing)}
+        table = _read(source, path, **layout, **more)
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a CSV file") from None
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeDecodeError, OSError) as error:
+    except UnicodeError as error:
+        raise UsageError(f"{path} is no CSV file in UTF-8: {error}; save it as UTF-8") from None
+    except (pd.errors.EmptyDataError, pd.errors.ParserError, OSError) as error:
         if long := _TOO_LONG.search(str(error)):
             raise UsageError(
                 f"{path}: the header has {long[1]} cells, but line {long[2]} has {long[3]}; "
@@ -57,39 +69,62 @@ def read_table(path: Path) -> pd.DataFrame:
         raise UsageError(f"{path} is no CSV file: {str(error).strip().splitlines()[0]}") from None
     if table.empty:
         raise UsageError(f"{path} has no rows")
-    _refuse_other_decimals(table, layout["decimal"], path)
+    for column in table.columns:
+        if column not in categories:
+            _refuse_other_decimals(table[column], layout["decimal"], path)
+            table[column] = _long_numbers(table[column], layout["decimal"])
     return table
 
 
-def _read(path: Path, **options: Any) -> pd.DataFrame:
+def _long_numbers(cells: pd.Series, mark: str) -> pd.Series:
+    """Numbers where all cells are; pandas leaves whole ones of twenty digits and more as texts."""
+    if pd.api.types.is_numeric_dtype(cells):
+        return cells
+    texts = cells.dropna().astype(str)
+    if not texts.str.fullmatch(_NUMBER_WITH[mark]).all():
+        return cells
+    return cells.astype(object).map(lambda cell: float(str(cell).replace(mark, ".")), na_action="ignore")
+
+
+def _read(source: Path | bytes, path: Path, **options: Any) -> pd.DataFrame:
     """Read a table; without the column that a separator at the end of every row makes."""
     # Where the first row is longer than the header, pandas would take the first cells for names of rows.
-    pd.read_csv(path, header=None, nrows=2, **{**options, "dtype": str})
-    table = pd.read_csv(path, **options)
+    start = pd.read_csv(_opened(source), header=None, nrows=2, **{**options, "dtype": str})
+    twice = start.iloc[0][start.iloc[0].duplicated()].dropna()
+    if len(twice):
+        raise UsageError(f"{path} has several columns called {twice.iloc[0]!r}; give each its own name")
+    table = pd.read_csv(_opened(source), **options)
     last = table.columns[-1]
     if last == f"Unnamed: {table.shape[1] - 1}" and table.shape[1] > 1 and table[last].isna().all():
         table = table.drop(columns=last)
     return table
 
 
-def _layout(path: Path) -> dict[str, str]:
-    """Options to read a file: its separator, and the decimal mark where that is no comma."""
-    header = list(pd.read_csv(path, nrows=0).columns)
+def _opened(source: Path | bytes) -> Any:
+    return io.BytesIO(source) if isinstance(source, bytes) else source
+
+
+def _layout(source: Path | bytes, path: Path) -> dict[str, str]:
+    """Options to read a file: encoding, separator, and the decimal mark where that is no comma."""
+    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+        wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    encoding = {"encoding": "utf-16" if wide else "utf-8"}
+    header = list(pd.read_csv(_opened(source), nrows=0, **encoding).columns)
     found = [sep for sep in ";\t|" if len(header) == 1 and sep in header[0]]
     if not found:
-        return {"sep": ",", "decimal": "."}
-    cells = _read(path, sep=found[0], dtype=str)
+        return {"sep": ",", "decimal": ".", **encoding}
+    cells = _read(source, path, sep=found[0], dtype=str, **encoding)
     marks = {_decimal_mark(cells.iloc[:, k]) for k in range(cells.shape[1])}
     comma = "," in marks and "." not in marks
     print(f"{path} is separated by {found[0]!r}{', with decimal commas' if comma else ''}", file=sys.stderr)
-    return {"sep": found[0], "decimal": "," if comma else "."}
+    return {"sep": found[0], "decimal": "," if comma else ".", **encoding}
 
 
 def _numbers(cells: pd.Series) -> pd.Series:
     """Cells that are numbers in either way of writing; none where they are not most of a column."""
     cells = cells.dropna().astype(str)
     numbers = cells[cells.str.fullmatch(_NUMBER)]
-    return numbers if len(numbers) >= (1 - _MOSTLY) * len(cells) else numbers.iloc[:0]
+    return numbers if len(numbers) >= (1 - MOSTLY) * len(cells) else numbers.iloc[:0]
 
 
 def _decimal_mark(cells: pd.Series) -> str:
@@ -99,18 +134,17 @@ def _decimal_mark(cells: pd.Series) -> str:
     return "" if commas == points == 0 else "," if commas > points else "."
 
 
-def _refuse_other_decimals(table: pd.DataFrame, mark: str, path: Path) -> None:
+def _refuse_other_decimals(cells: pd.Series, mark: str, path: Path) -> None:
     """Stop where a column of numbers would become text, as some have the other decimal mark."""
-    for k, column in enumerate(table.columns):
-        if pd.api.types.is_numeric_dtype(table.iloc[:, k]):
-            continue
-        numbers = _numbers(table.iloc[:, k])
-        bad = numbers[~numbers.str.fullmatch(_NUMBER_WITH[mark])]
-        if len(bad):
-            raise UsageError(
-                f"column {column!r} of {path} holds {bad.iloc[0]!r} in row {int(bad.index[0]) + 2}, but "
-                f"numbers of this file have {mark!r} before their decimals; write all of them so"
-            )
+    if pd.api.types.is_numeric_dtype(cells):
+        return
+    numbers = _numbers(cells)
+    bad = numbers[~numbers.str.fullmatch(_NUMBER_WITH[mark])]
+    if len(bad):
+        raise UsageError(
+            f"column {cells.name!r} of {path} holds {bad.iloc[0]!r} in row {int(bad.index[0]) + 2}, but "
+            f"numbers of this file have {mark!r} before their decimals; write all of them so"
+        )
 
 
 def split_target(table: pd.DataFrame, target: str, path: Path) -> tuple[pd.DataFrame, pd.Series]:
@@ -148,7 +182,8 @@ def split_target(table: pd.DataFrame, target: str, path: Path) -> tuple[pd.DataF
         raise UsageError(f"{path} has no column besides {target!r} to learn from")
     if not known.all():
         print(f"{int((~known).sum())} rows of {path} without a target are left out", file=sys.stderr)
-    return table.loc[known].drop(columns=target), table.loc[known, target]
+    # Truth values beside empty cells are read as objects.
+    return table.loc[known].drop(columns=target), table.loc[known, target].infer_objects()
 
 
 def drop_names(X: pd.DataFrame, names: str | None, path: Path) -> pd.DataFrame:
@@ -177,10 +212,13 @@ def drop_names(X: pd.DataFrame, names: str | None, path: Path) -> pd.DataFrame:
     if X.shape[1] == 0:
         raise UsageError(f"{path} has no column besides {names} to learn from")
     for column in X.columns:
-        if len(X) > _MOST_CLASSES and not pd.api.types.is_numeric_dtype(X[column]) and X[column].is_unique:
-            print(
-                f"{column} is another text in each row; if it names them, use --id {column}", file=sys.stderr
-            )
+        kinds = X[column].nunique()
+        if len(X) <= MOST_CLASSES or pd.api.types.is_numeric_dtype(X[column]) or kinds <= len(X) / 2:
+            continue
+        what = f"{kinds} different texts in {len(X)} rows"
+        if kinds == len(X):
+            what = "another text in each row"
+        print(f"{column} is {what}; if it names them, use --id {column}", file=sys.stderr)
     return X
 
 
@@ -203,7 +241,7 @@ def is_classification(y: pd.Series, task: str) -> bool:
         return task == "classification"
     if not pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
         return True
-    return bool((y == np.floor(y)).all() and y.nunique() <= min(_MOST_CLASSES, max(2, len(y) // 10)))
+    return bool((y == np.floor(y)).all() and y.nunique() <= min(MOST_CLASSES, max(2, len(y) // 10)))
 
 
 def refuse_broken_numbers(y: pd.Series, target: str) -> None:
@@ -224,7 +262,7 @@ def refuse_broken_numbers(y: pd.Series, target: str) -> None:
     if pd.api.types.is_numeric_dtype(y) or pd.api.types.is_bool_dtype(y):
         return
     bad = pd.to_numeric(y, errors="coerce").isna()
-    if bad.mean() < _MOSTLY and y.nunique() > _MOST_CLASSES:
+    if bad.mean() < MOSTLY and y.nunique() > MOST_CLASSES:
         cells = [f"{value!r} in row {int(row) + 2}" for row, value in zip(y.index[bad].to_numpy(), y[bad])][
             :3
         ]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from boostplugins._files import write_bytes
+from boostplugins._files import is_stream, write_bytes
+from boostplugins.cli.columns import check_columns, check_new_columns, is_text
 from boostplugins.cli.errors import UsageError
 from boostplugins.cli.outputs import check_files
 from boostplugins.cli.tables import (
@@ -40,10 +41,14 @@ def run_uncertainty(options: argparse.Namespace) -> None:
         For anything the user can mend.
     """
     check_files({"--out": options.out, "--save": options.save}, read=(options.train, options.new))
-    train, new = read_table(options.train), read_table(options.new)
+    train = read_table(options.train, options.categories, options.missing)
     X, y = split_target(train, options.target, options.train)
-    names = _row_names(new, options)
     X = drop_names(X, options.id, options.train)
+    check_columns(X, options.categories, options.train)
+    # Texts stay texts, also where all that are in the new rows look like numbers.
+    texts = [column for column in X.columns if is_text(X[column])]
+    new = read_table(options.new, [*texts, *([options.id] if options.id else [])], options.missing)
+    names = _row_names(new, options)
     if options.trees < 1:
         raise UsageError(f"--trees must be at least 1, got {options.trees}")
     if not 0 < options.coverage < 1:
@@ -60,25 +65,28 @@ def run_uncertainty(options: argparse.Namespace) -> None:
         )
     if not classify and not pd.api.types.is_numeric_dtype(y):
         raise UsageError(f"--target {options.target} holds text; use --task classification")
-    missing = [column for column in X.columns if column not in new.columns]
-    if missing:
-        raise UsageError(f"{options.new} lacks the columns {missing} of {options.train}")
+    lacking = [column for column in X.columns if column not in new.columns]
+    if lacking:
+        raise UsageError(f"{options.new} lacks the columns {lacking} of {options.train}")
+    new = new[list(X.columns)]
+    check_new_columns(new, texts, options.new)
     kind = SGLBClassifier if classify else SGLBRegressor
     model: Any = kind(booster=options.booster, n_estimators=options.trees, random_state=options.seed)
     try:
         model.fit(X, y, callbacks=[Progress(options.trees)])
-        table = _predict(model, new[list(X.columns)], options.coverage)
+        table = _predict(model, new, options.coverage)
     except (ValueError, TypeError) as error:
         raise UsageError(str(error).splitlines()[0]) from error
     table.insert(0, names.name, names.to_numpy())
     content = io.StringIO()
     table.to_csv(content, index=False)
+    told = sys.stderr if is_stream(options.out) else sys.stdout
     try:
         write_bytes(options.out, content.getvalue().encode())
-        print(f"{len(table)} rows written to {options.out}, in the order of {options.new}")
+        print(f"{len(table)} rows written to {options.out}, in the order of {options.new}", file=told)
         if options.save is not None:
             model.save(options.save)
-            print(f"model written to {options.save}")
+            print(f"model written to {options.save}", file=told)
     except OSError as error:
         raise UsageError(f"cannot write: {error}") from error
 

@@ -141,7 +141,7 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y must hold at least 2 classes, got 1 class only: {classes[0]!r}")
+            raise ValueError(f"y must hold at least 2 classes, got 1 class only: {classes.tolist()[0]!r}")
         loss = self._classification_loss(len(classes))
         weight = check_weight(sample_weight, len(labels))
         self.classes_, self.categorical_features_ = classes, categorical
