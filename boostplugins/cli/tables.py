@@ -108,16 +108,16 @@ def _layout(source: Path | bytes, path: Path) -> dict[str, str]:
     """Options to read a file: encoding, separator, and the decimal mark where that is no comma."""
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
         wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    encoding = {"encoding": "utf-16" if wide else "utf-8"}
-    header = list(pd.read_csv(_opened(source), nrows=0, **encoding).columns)
+    encoding = "utf-16" if wide else "utf-8"
+    header = list(pd.read_csv(_opened(source), nrows=0, encoding=encoding).columns)
     found = [sep for sep in ";\t|" if len(header) == 1 and sep in header[0]]
     if not found:
-        return {"sep": ",", "decimal": ".", **encoding}
-    cells = _read(source, path, sep=found[0], dtype=str, **encoding)
+        return {"sep": ",", "decimal": ".", "encoding": encoding}
+    cells = _read(source, path, sep=found[0], dtype=str, encoding=encoding)
     marks = {_decimal_mark(cells.iloc[:, k]) for k in range(cells.shape[1])}
     comma = "," in marks and "." not in marks
     print(f"{path} is separated by {found[0]!r}{', with decimal commas' if comma else ''}", file=sys.stderr)
-    return {"sep": found[0], "decimal": "," if comma else ".", **encoding}
+    return {"sep": found[0], "decimal": "," if comma else ".", "encoding": encoding}
 
 
 def _numbers(cells: pd.Series) -> pd.Series:
