@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from boostplugins.catboost.distributional_state import Score
+from boostplugins.catboost.training import _SYNONYMS
 
 if TYPE_CHECKING:
     from boostplugins.catboost.distributional import Distributional
@@ -52,3 +53,22 @@ def check_settings(params: Mapping[str, Any], loss: Distributional) -> None:
             f"eval_metric must be left as it is, got {metric!r}: CatBoost's own metrics see numbers of rows "
             "for responses; choose metric='nll' or 'crps'"
         )
+
+
+def merged(settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Put a user's parameters in place of others, under whichever of their names.
+
+    Parameters
+    ----------
+    settings : mapping
+        Parameters as they would be.
+    given : mapping
+        Those that win.
+
+    Returns
+    -------
+    dict
+        One value of each.
+    """
+    replaced = {name for group in _SYNONYMS if group & given.keys() for name in group}
+    return {name: value for name, value in settings.items() if name not in replaced} | dict(given)

@@ -12,7 +12,7 @@ import numpy as np
 from boostplugins.catboost.callback import interruptible
 from boostplugins.catboost.distributional import Distributional
 from boostplugins.catboost.distributional_models import raw_scores, split_model
-from boostplugins.catboost.distributional_settings import check_settings
+from boostplugins.catboost.distributional_settings import check_settings, merged
 from boostplugins.catboost.distributional_state import Fit, Watch
 from boostplugins.catboost.explaining import shares_of
 from boostplugins.families._steps import Steps
@@ -160,7 +160,7 @@ def train(
         cat_features=categorical or None,
     )
     held = None
-    params = {
+    params: dict[str, Any] = {
         **loss.catboost_params(),
         **(loss.categorical_params() if categorical else {}),
         "iterations": settings["rounds"] * turns,
@@ -173,11 +173,11 @@ def train(
         "verbose": False if eval_set is None else max(settings["verbose"], 0) * turns or False,
         "allow_writing_files": False,
         **_leaf_rule(settings["min_samples_leaf"]),
-        **settings["more"],
     }
+    params = merged(params, settings["more"])
     check_settings(params, loss)
     if eval_set is None:
-        if not params["verbose"]:
+        if not params.get("verbose"):
             params["metric_period"] = settings["rounds"] * turns
     else:
         X_held, y, weight, offset = eval_set

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from boostplugins._validation import check_real
+from boostplugins._validation import check_methods, check_real
 from boostplugins.estimators._row_likelihood import rows_as_labels
 from boostplugins.families import Family, Support
 from boostplugins.losses import FamilyLikelihood
-from boostplugins.masks import NoMask
+from boostplugins.masks import MASK_METHODS, NoMask
 from boostplugins.predictive import Predictive
 from boostplugins.priors import RandomPrior
-from boostplugins.schedules import Constant, CosineCycle
+from boostplugins.schedules import SCHEDULE_METHODS, Constant, CosineCycle
 from boostplugins.virtual_ensemble import VirtualEnsemble
 
 # Pseudo-rows that the shrinkage is worth, its limit for small sets, and the most that it may take away
@@ -163,6 +163,9 @@ def check(estimator: Any) -> bool:
             if getattr(estimator, name) not in (None, "auto"):
                 raise ValueError(f"{name} belongs to a chain; pass schedule, mask or temperature too")
         return False
+    for name, methods in (("schedule", SCHEDULE_METHODS), ("mask", MASK_METHODS)):
+        if getattr(estimator, name) is not None:
+            check_methods(name, getattr(estimator, name), methods)
     if estimator.temperature is not None:
         check_real(
             "temperature",

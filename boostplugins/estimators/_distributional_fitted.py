@@ -63,6 +63,10 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
             raw[..., 0] += moved.reshape(-1, *[1] * (raw.ndim - 2))
         return units.outward(family, family.theta(np.clip(raw, low, high)))
 
+    def _parts(self) -> list[tuple[Any, Any]]:
+        """Limits and model of each part of the mixture; without a model its constant."""
+        return list(zip(self._limits, self.models_ or [None] * len(self._limits)))
+
     def _inputs(self, X: Any, offset: ArrayLike | None) -> tuple[Any, np.ndarray | None]:
         check_is_fitted(self, "models_")
         frame = predict_frame(self, X, self.categorical_features_)
@@ -89,10 +93,9 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
             Calibrated distributions; a mixture where there are several models, or a chain's members.
         """
         frame, offset = self._inputs(X, offset)
-        models = self.models_ or [None]
         theta = [
             self._theta(self.family_, self.units_, limits, model, frame, offset)
-            for limits, model in zip(self._limits, models)
+            for limits, model in self._parts()
         ]
         if len(theta) > 1:  # members of all models
             theta = [np.concatenate([part.reshape(len(part), -1, part.shape[-1]) for part in theta], axis=1)]
@@ -255,7 +258,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         factor, shift = self.units_.raw_map(self.family_)
         shares = np.zeros((len(frame), self.n_features_in_ + 1, self.family_.n_params))
         if not self.models_:
-            shares[:, -1] = self._limits[0][0]
+            shares[:, -1] = np.mean([limits[0] for limits in self._limits], axis=0)
         for model in self.models_:
             shares += model.contributions(frame, effective_n_jobs(self.n_jobs)) / len(self.models_)
         shares *= factor
@@ -278,7 +281,8 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         frame, _ = self._inputs(X, None)
         factor, shift = self.units_.raw_map(self.family_)
         if not self.models_:
-            return np.tile(factor * self._limits[0][0] + shift, (len(frame), 1))
+            start = np.mean([limits[0] for limits in self._limits], axis=0)
+            return np.tile(factor * start + shift, (len(frame), 1))
         raw = [self._mean_raw(model, frame) for model in self.models_]
         return np.mean(raw, axis=0) * factor + shift
 
@@ -302,7 +306,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         frame, _ = self._inputs(X, None)
         theta = [
             self._theta(self.family_, self.units_, limits, model, frame, None)
-            for limits, model in zip(self._limits, self.models_ or [None])
+            for limits, model in self._parts()
         ]
         return np.concatenate([part.reshape(len(part), -1, part.shape[-1]) for part in theta], axis=1)
 
@@ -327,7 +331,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         check_is_fitted(self, "models_")
         dumped = [model.dump() for model in self.models_]
         state = {
-            "booster": self.booster,
+            "booster": getattr(self, "_fitted_on", self.booster),
             "family": self.family_.to_dict(),
             "units": self.units_.to_dict(),
             "limits": [[part.tolist() for part in limits] for limits in self._limits],
@@ -365,6 +369,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         with restoring(path, cls.__name__):
             model = cls()
             model.booster = check_option("booster", state["booster"], ("lightgbm", "catboost"))
+            model._fitted_on = model.booster
             model.family = family_from_dict(state["family"])
             model.family_ = get_family(model.family)
             model.units_ = Units(**state["units"])

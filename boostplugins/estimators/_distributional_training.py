@@ -143,9 +143,11 @@ class TrainedDistributional(FittedDistributional):
         n, fraction = len(rows[1]), holding.validation_fraction
         if holding.n_folds is not None and n < holding.n_folds:
             raise ValueError(f"n_folds must be at most the number of rows, got {holding.n_folds} and {n}")
+        if held is None and fraction is not None and n < 2:
+            raise ValueError(f"validation_fraction needs at least two rows (of weight > 0), got {n}")
         if holding.n_folds is not None:
             return [(pick(rows, used), pick(rows, out)) for used, out in folds(n, holding.n_folds, seed)]
-        if held is None and fraction is not None and n > 1:
+        if held is None and fraction is not None:
             used, out = split(n, fraction, seed)
             return [(pick(rows, used), pick(rows, out))]
         return [(rows, held)]
@@ -164,23 +166,23 @@ class TrainedDistributional(FittedDistributional):
         ]
         self.calibration_ = self._calibrate(holding, trained, [out for _, out in plan])
         again = self.refit and holding.calibration != "conformal" and plan[0][0] is not rows
-        histories = [
-            model.history if out is not None else []
+        self.history_ = [
+            [units.score(family, self.metric, value, _observed(family, out)) for value in model.history]
+            if out is not None
+            else []
             for (_, model), (_, out) in zip(trained, plan)
             if model is not None
         ]
-        if again and holding.n_folds is None and trained[0][1] is not None:
-            rounds = max(trained[0][1].rounds, 1)
+        if again and holding.n_folds is None:
+            rounds = 1 if trained[0][1] is None else max(trained[0][1].rounds, 1)
             trained = [
                 self._train_one(family, units, rows, None, settings | {"rounds": rounds, "patience": None})
             ]
-        self.models_ = [model for _, model in trained if model is not None]
+        # Where no feature could be used at all, the constants of the folds make the mixture.
+        trained = [part for part in trained if part[1] is not None] or trained
         self._limits = [scores for scores, _ in trained]
-        shares = [_observed(family, out) for _, out in plan]
-        self.history_ = [
-            [units.score(family, self.metric, value, share) for value in told]
-            for told, share in zip(histories, shares)
-        ]
+        self._fitted_on = self.booster
+        self.models_ = [model for _, model in trained if model is not None]
         self.n_rounds_ = [model.rounds for model in self.models_]
         factor, shift = units.raw_map(family)
         self.start_ = factor * self._limits[0][0] + shift

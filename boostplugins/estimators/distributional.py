@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -236,6 +236,8 @@ class DistributionalRegressor(TrainedDistributional):
         self._check_settings(eval_set is not None)
         if not isinstance(self.family, str) or self.family != "auto":
             self._check_pairs(get_family(self.family))
+        # Without models a fit that breaks off is no fit: an earlier one's belong to other settings.
+        self.__dict__.pop("models_", None)
         frame, self.categorical_features_ = fit_frame(self, X, self.cat_features)
         rows = check_rows(frame, y, sample_weight, offset, "y", self._read)
         held = self._held(eval_set)
@@ -264,6 +266,8 @@ class DistributionalRegressor(TrainedDistributional):
         if self.l2 is not None:
             check_real("l2", self.l2, 0.0)
         check_metric(self.metric)
+        if not isinstance(self.booster_params or {}, Mapping):
+            raise TypeError(f"booster_params must be a dict or None, got {self.booster_params!r}")
         _holding_out.check(self, has_eval_set)
         self._sampling = chains.check(self)
 

@@ -10,6 +10,7 @@ import numpy as np
 from boostplugins.families._steps import METRICS, Steps
 from boostplugins.lightgbm.distributional import _LAMBDA, _LEAST_CURVATURE
 from boostplugins.lightgbm.explaining import gains
+from boostplugins.lightgbm.settings import find
 
 
 class Trained:
@@ -163,9 +164,11 @@ def train(
     offset = 0.0 if steps.offset is None else steps.offset
     shape = (len(steps.y), turns)
     gradient, curvature = np.empty(shape, np.float32, order="F"), np.empty(shape, np.float32, order="F")
+    params = _params(settings, turns)
+    rate = float(find(params, "learning_rate"))
 
     def objective(preds: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
-        steps.descend(preds.reshape(shape), offset, settings["learning_rate"], (gradient, curvature))
+        steps.descend(preds.reshape(shape), offset, rate, (gradient, curvature))
         return (gradient[:, 0], curvature[:, 0]) if turns == 1 else (gradient, curvature)
 
     data = lightgbm.Dataset(encode(X, levels), np.zeros(len(steps.y)), categorical_feature=categorical)
@@ -187,7 +190,7 @@ def train(
 
     note.order = 1  # type: ignore[attr-defined]
     first = steps.start.copy()
-    params = {**_params(settings, turns), "objective": objective}
+    params["objective"] = objective
     booster = lightgbm.train(params, data, settings["rounds"], callbacks=[note, *callbacks], **watched)
     best = booster.best_iteration if settings["patience"] is not None else 0
     kept, start = noted[best - 1]
@@ -202,8 +205,8 @@ def train(
 
 
 def _params(settings: dict[str, Any], turns: int) -> dict[str, Any]:
-    depth = settings["depth"]
-    return {
+    depth, given = settings["depth"], settings["more"]
+    params = {
         "num_class": turns,
         "metric": "None",
         "learning_rate": settings["learning_rate"],
@@ -219,9 +222,12 @@ def _params(settings: dict[str, Any], turns: int) -> dict[str, Any]:
         "seed": settings["seed"] % 2**31,
         "deterministic": True,
         "force_col_wise": True,
-        "verbose": -1,
-        **settings["more"],
+        "verbosity": -1,
     }
+    for name in list(params):  # LightGBM would take the main name, ours, of the two
+        if lightgbm.basic._ConfigAliases.get(name) & given.keys():
+            del params[name]
+    return params | given
 
 
 def _watch(
