@@ -259,6 +259,9 @@ class Recalibrated(Predictive):
     def cdf(self, y: ArrayLike) -> np.ndarray:
         return self._forward(self.base.cdf(y))
 
+    def sf(self, y: ArrayLike) -> np.ndarray:
+        return 1.0 - self.cdf(y)
+
     def ppf(self, q: ArrayLike) -> np.ndarray:
         level = np.broadcast_to(np.asarray(q, dtype=np.float64), (len(self),))
         if not ((level >= 0) & (level <= 1)).all():

@@ -184,6 +184,21 @@ class Predictive:
         """
         return self._average(self.family.cdf(self._each(y), self.theta))
 
+    def sf(self, y: ArrayLike) -> np.ndarray:
+        """Probability of a response above `y`, exact also where it is tiny: survival beyond a time.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,), or float
+            Limits.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Probabilities.
+        """
+        return self._average(self.family.sf(self._each(y), self.theta))
+
     def ppf(self, q: ArrayLike) -> np.ndarray:
         """Quantile of the response.
 

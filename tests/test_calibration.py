@@ -56,6 +56,7 @@ def test_corrected_distributions_are_calibrated_and_consistent(family, method):
     assert (np.diff(grid, axis=0) >= 0).all()
     x = part.ppf(0.3)
     assert (part.cdf(x) >= 0.3 - 1e-9).all()
+    np.testing.assert_allclose(part.sf(x), 1.0 - part.cdf(x), atol=1e-12)
     draws = part.sample(4000, random_state=0)
     assert np.abs(draws.mean(axis=1) - part.mean()).max() < 0.15 * part.std().max() + 0.02
     u = part.uncertainty()

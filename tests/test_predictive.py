@@ -7,8 +7,18 @@ import pickle
 import numpy as np
 import pytest
 import scoringrules as sr
+from scipy import stats
 
-from boostplugins.families import Categorical, NormalMixture
+from boostplugins.families import (
+    Categorical,
+    Censored,
+    Hurdle,
+    IntervalCensored,
+    Normal,
+    NormalMixture,
+    Truncated,
+    Weibull,
+)
 from boostplugins.metrics import crps_ensemble
 from boostplugins.predictive import Predictive
 
@@ -129,3 +139,28 @@ def test_misuse_is_refused(call, match):
 def test_probabilities_need_classes():
     with pytest.raises(TypeError, match="has no classes"):
         Predictive("normal", THETA).probabilities()
+
+
+@pytest.mark.parametrize(
+    ("family", "theta"),
+    [("normal", THETA), ("poisson", np.exp(THETA[..., :1])), (Censored(Normal(), 0.0, 30.0), THETA)],
+)
+def test_survival_is_the_rest_of_the_distribution_and_exact_far_out(family, theta):
+    y = np.round(np.abs(Y)) + 1.0
+    for dist in (Predictive(family, theta, WEIGHTS), Predictive(family, theta[:, 0])):
+        np.testing.assert_allclose(dist.sf(y) + dist.cdf(y), 1.0, atol=1e-12)
+    if theta is THETA:
+        far = Predictive(family, np.tile([0.0, 1.0], (3, 1))).sf(20.0)
+        np.testing.assert_allclose(far, stats.norm.sf(20.0), rtol=1e-9)
+
+
+def test_survival_of_a_censored_response_ends_at_its_limits():
+    dist = Predictive(Censored(Normal(), 0.0, 30.0), [[1.0, 2.0]])
+    assert [float(dist.sf(limit)[0]) for limit in (-0.1, 30.0, 31.0)] == [1.0, 0.0, 0.0]
+    assert 0.0 < dist.sf(29.9)[0] < 1e-40
+
+
+@pytest.mark.parametrize("wrapper", [Censored, Truncated, Hurdle])
+def test_limits_of_each_row_are_no_base_of_another_wrapper(wrapper):
+    with pytest.raises(ValueError, match=f"base of {wrapper.__name__}"):
+        wrapper(IntervalCensored(Weibull()))

@@ -86,6 +86,8 @@ class ProbabilisticRegressorMixin(RegressorMixin):
             Quantiles, non-decreasing in `q`, in units of the target.
         """
         levels = np.atleast_1d(np.asarray(q, dtype=float))
+        if levels.ndim != 1 or not len(levels):
+            raise ValueError(f"q must be a number or have shape (n_quantiles,), got {levels.shape}")
 
         def quantiles(rows: Any) -> np.ndarray:
             dist = self.predict_dist(rows)
@@ -126,4 +128,7 @@ class ProbabilisticRegressorMixin(RegressorMixin):
             Mean log density, higher is better.
         """
         scores = in_blocks(lambda rows, seen: self.predict_dist(rows).log_pdf(seen), X, np.asarray(y))
-        return float(np.average(scores, weights=check_weight(sample_weight, len(scores))))
+        weight = check_weight(sample_weight, len(scores))
+        if weight is not None:  # a row that does not count may be impossible
+            scores, weight = scores[weight > 0], weight[weight > 0]
+        return float(np.average(scores, weights=weight))

@@ -53,7 +53,7 @@ class Censored(Family):
     fisher_exact = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.base, Family) or self.base.discrete or self.base.atoms:
+        if not isinstance(self.base, Family) or self.base.discrete or self.base.atoms or self.base.pairs:
             raise ValueError(f"base of Censored must be a continuous family, got {self.base!r}")
         check_limits(self.low, self.high, "; for limits of each row's own use IntervalCensored")
 
@@ -158,6 +158,11 @@ class Censored(Family):
         y = np.asarray(y, dtype=np.float64)
         f = self.base.cdf(y, theta)
         return np.where(y < self.low, 0.0, np.where(y >= self.high, 1.0, f))
+
+    def sf(self, y: ArrayLike, theta: ArrayLike) -> np.ndarray:
+        y = np.asarray(y, dtype=np.float64)
+        above = self.base.sf(y, theta)
+        return np.where(y < self.low, 1.0, np.where(y >= self.high, 0.0, above))
 
     def ppf(self, q: ArrayLike, theta: ArrayLike) -> np.ndarray:
         return np.clip(self.base.ppf(q, theta), self.low, self.high)

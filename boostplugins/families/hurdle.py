@@ -43,7 +43,7 @@ class Hurdle(WithZeros):
 
     def __post_init__(self) -> None:
         good = isinstance(self.base, Family) and not self.base.classification and not self.base.atoms
-        if not good or self.base.support.low < 0:
+        if not good or self.base.pairs or self.base.support.low < 0:
             raise ValueError(
                 f"base of Hurdle must be a family of positive responses or counts, got {self.base!r}"
             )

@@ -56,7 +56,7 @@ class Truncated(Family):
     fisher_exact = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.base, Family) or self.base.discrete or self.base.atoms:
+        if not isinstance(self.base, Family) or self.base.discrete or self.base.atoms or self.base.pairs:
             raise ValueError(f"base of Truncated must be a continuous family, got {self.base!r}")
         check_limits(self.low, self.high)
 

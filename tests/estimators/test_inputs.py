@@ -167,3 +167,14 @@ def test_weights_of_scores_are_checked(model, rows):
         model.log_score(X, y, -weight)
     with pytest.raises(ValueError, match="sample_weight must have shape"):
         model.log_score(X, y, weight[:3])
+
+
+def test_impossible_responses_without_weight_leave_scores_alone(rows):
+    X, _ = rows
+    y = np.random.default_rng(0).gamma(2.0, size=len(X))
+    model = DistributionalRegressor("gamma", **QUICK).fit(X, y)
+    weight, seen = np.ones(len(y)), y.copy()
+    weight[7], seen[7] = 0.0, -1.0
+    kept = weight > 0
+    assert model.log_score(X, seen, weight) == pytest.approx(model.log_score(X[kept], y[kept]))
+    assert model.log_score(X, seen) == -np.inf
