@@ -117,7 +117,10 @@ def run_compare(options: argparse.Namespace) -> None:
         raise
     content = io.StringIO()
     found.to_csv(content, index=False)
-    write_bytes(folder / "table.csv", content.getvalue().encode())
+    try:
+        write_bytes(folder / "table.csv", content.getvalue().encode())
+    except OSError as error:
+        raise UsageError(f"cannot write: {error}; finished fits are kept in {folder / 'fits'}") from error
     print(_shown(found))
     print(
         f"\nMeans over {options.cv} folds ± standard errors; * differs from {found['model'].iloc[0]} by more"

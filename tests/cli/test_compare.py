@@ -124,3 +124,9 @@ def test_the_list_needs_no_file(capsys):
     assert "sglb-lightgbm" in said
     assert run(["compare"]) == 2
     assert "compare needs DATA.csv and --target COL" in capsys.readouterr().err
+
+
+def test_a_table_that_cannot_be_written(data, capsys):
+    (data / "out" / "table.csv").mkdir(parents=True)
+    assert run(_command(data)) == 2
+    assert re.search("cannot write: .*table.csv.*; finished fits are kept in", capsys.readouterr().err)
