@@ -14,6 +14,7 @@ from boostplugins._validation import check_integer, check_real, check_target, ch
 from boostplugins.estimators._bart_base import BayesianTrees
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.hbart.diagnostics import interaction_counts, split_counts
+from boostplugins.metrics._checks import mean as weighted_mean
 from boostplugins.predictive import Predictive
 from boostplugins.uncertainty import Uncertainty
 
@@ -281,7 +282,7 @@ class RegressionResults(ProbabilisticRegressorMixin, PosteriorResults):
         if len(X) != len(y):
             raise ValueError(f"X and y must have as many rows, got {len(X)} and {len(y)}")
         density = self._by_block(X, lambda dist, rows: dist.log_pdf(y[rows]))
-        return float(np.average(np.concatenate(density), weights=weight))
+        return weighted_mean(np.concatenate(density), weight)
 
     def posterior_draws(self, X: Any = None) -> dict[str, np.ndarray]:
         """Draws by chain, in the user's units.

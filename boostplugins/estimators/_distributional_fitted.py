@@ -22,6 +22,7 @@ from boostplugins.estimators._frames import predict_frame
 from boostplugins.estimators._units import Units
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.families import Family, family_from_dict, get_family
+from boostplugins.metrics._checks import mean as weighted_mean
 from boostplugins.predictive import Predictive
 from boostplugins.uncertainty import Uncertainty
 
@@ -190,7 +191,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         seen = self.family_.responses(y) if self.family_.pairs else np.asarray(y)
         given = None if offset is None else np.asarray(offset)
         scores = in_blocks(lambda rows, t, off: self.predict_dist(rows, off).log_pdf(t), X, seen, given)
-        return float(np.average(scores, weights=check_weight(sample_weight, len(scores))))
+        return weighted_mean(scores, check_weight(sample_weight, len(scores)))
 
     def score(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, offset: ArrayLike | None = None

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 
 from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_weight
+from boostplugins.metrics._checks import mean as weighted_mean
 
 if TYPE_CHECKING:
     from boostplugins.predictive import Predictive
@@ -128,7 +129,4 @@ class ProbabilisticRegressorMixin(RegressorMixin):
             Mean log density, higher is better.
         """
         scores = in_blocks(lambda rows, seen: self.predict_dist(rows).log_pdf(seen), X, np.asarray(y))
-        weight = check_weight(sample_weight, len(scores))
-        if weight is not None:  # a row that does not count may be impossible
-            scores, weight = scores[weight > 0], weight[weight > 0]
-        return float(np.average(scores, weights=weight))
+        return weighted_mean(scores, check_weight(sample_weight, len(scores)))
