@@ -74,7 +74,7 @@ def test_pairs_have_a_log_score_only():
         model.score(X, pairs)
     assert model.score(X, y) <= 1.0
     events = pd.DataFrame({"event": np.arange(60) % 2, "time": y})
-    for call in (model.fit, model.log_score):
+    for call in (model.log_score, model.fit):
         with pytest.raises(ValueError, match="must name its two columns 'lower' and 'upper'"):
             call(X, events)
     with pytest.raises(ValueError, match="the likelihood has no maximum"):
