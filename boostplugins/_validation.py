@@ -212,7 +212,11 @@ def check_weight(weight: ArrayLike | None, n: int, name: str = "sample_weight") 
     _refuse_non_finite(name, values)
     if (values < 0).any():
         raise ValueError(f"{name} must be >= 0, got {values.min():g} as the least; drop rows by weight 0")
-    if not values.any():
+    with np.errstate(over="ignore"):
+        total = values.sum()
+    if not np.isfinite(total):
+        raise ValueError(f"{name} must have a finite sum, got infinity; divide by the largest weight")
+    if not total > 0:
         raise ValueError(f"{name} must have a positive sum, got all zeros; pass None for equal weights")
     return values
 

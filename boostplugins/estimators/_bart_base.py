@@ -34,7 +34,6 @@ _RHAT_LIMIT = 1.05
 _WATCHED_ROWS = 24  # training rows whose f takes part in the convergence check
 _LEAF_NU = 3.0  # degrees of freedom of the prior of a leaf variance that is drawn, as of sigma^2
 _LEAST_K = 1e-9  # any smaller one is as flat a prior, and its leaf variances overflow at last
-_HUGE_WEIGHT = 1e290  # sums of such ones may overflow
 _MOST_ROWS = 1 << 40  # no leaf can ask for more
 
 
@@ -115,8 +114,6 @@ class BayesianTrees(BaseEstimator):
         if len(y) != len(table):
             raise ValueError(f"X and y must have as many rows, got {len(table)} and {len(y)}")
         weight = check_weight(sample_weight, len(table))
-        if weight is not None and weight.max() > _HUGE_WEIGHT:
-            weight = weight / weight.max()
         kept = np.ones(len(table), dtype=bool) if weight is None else weight > 0
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
         names = names or [f"x{j}" for j in range(self.n_features_in_)]

@@ -6,6 +6,7 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -77,6 +78,7 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
     def _prepare(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, members: int) -> Problem:
         """Check the data and make them ready; sets the encoder and the target's mean and scale."""
         training = self._check_network_params()
+        self.__dict__.pop(self._fitted, None)  # what an earlier fit has learned does not fit what follows
         if y is None:
             raise ValueError(
                 "y must be given: this estimator requires y to be passed, but the target y is None"
@@ -201,7 +203,7 @@ class PairRegressor(NetworkRegressor):
         check_integer("n_members", self.n_members, 1)
         check_integer("rounds", self.rounds, 1)
         check_real("beta", self.beta, 0.0, 1.0, remedy="0 is the plain likelihood, 1 squared error")
-        check_real("variance_floor", self.variance_floor, 0.0, closed="neither")
+        check_real("variance_floor", self.variance_floor, 0.0, 1e6, closed="right")
         check_option("calibration", self.calibration, CALIBRATIONS)
 
     def _fit_members(
@@ -266,6 +268,7 @@ class PairRegressor(NetworkRegressor):
     def _pack(self) -> tuple[dict[str, Any], Arrays]:
         state = {
             "hidden": list(self._plan.hidden),
+            "floor": self._plan.floor,
             "members": len(self.members_),
             "history": pack_history(self.history_),
         }
@@ -273,6 +276,8 @@ class PairRegressor(NetworkRegressor):
 
     def _unpack(self, state: dict[str, Any], arrays: Arrays) -> None:
         self._plan = self._pair_plan(tuple(int(units) for units in state["hidden"]))
+        if "floor" in state:  # not in the first files
+            self._plan = replace(self._plan, floor=float(state["floor"]))
         specs, n_inputs = self._plan.specs(), self._encoder.n_inputs
         self.members_ = unpack_models(int(state["members"]), specs, n_inputs, arrays)
         self.history_ = unpack_history(state["history"])

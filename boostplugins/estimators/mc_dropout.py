@@ -211,7 +211,7 @@ class MCDropoutRegressor(NetworkRegressor):
         """
         _, inputs = self._read(X)
         mean = self._center + self._unit * self._draw(inputs)
-        if self.noise == "held-out":
+        if self.noise_variance_ > 0:
             spread = np.full_like(mean, np.sqrt(self.noise_variance_))
             return Predictive("normal", np.stack([mean, spread], axis=2))
         spread = np.maximum(mean.std(axis=1), LEAST_NOISE * self._unit)

@@ -35,6 +35,7 @@ from boostplugins.soft_trees.structured import feature_number, prepare
 class SoftTreeBase(BaseEstimator):
     """Base of the soft tree estimators; not for direct use."""
 
+    _fitted = "model_"  # what the end of a fit sets
     cat_features: Sequence[Any] | None
     verbose: bool | int
     random_state: int | np.random.Generator | np.random.RandomState | None
@@ -50,6 +51,7 @@ class SoftTreeBase(BaseEstimator):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray]:
         """Check training rows; those of weight 0 are dropped. Sets the encoder."""
+        self.__dict__.pop(self._fitted, None)  # what an earlier fit has learned does not fit what follows
         if y is None:
             raise ValueError(
                 "y must be given: this estimator requires y to be passed, but the target y is None"
@@ -75,7 +77,7 @@ class SoftTreeBase(BaseEstimator):
         return X, y, weight
 
     def _read(self, X: Any) -> Any:
-        check_is_fitted(self, "n_features_in_")
+        check_is_fitted(self, self._fitted)
         return predict_frame(self, X, self._categorical)
 
     def _names(self) -> list[str]:

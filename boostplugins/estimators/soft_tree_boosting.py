@@ -83,6 +83,8 @@ class SoftBoostingRegressor(ProbabilisticRegressorMixin, SoftTreeBase):
     True
     """
 
+    _fitted = "boosted_"
+
     def __init__(
         self,
         family: str | Family = "normal",

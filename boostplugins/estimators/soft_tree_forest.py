@@ -111,6 +111,8 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
     True
     """
 
+    _fitted = "members_"
+
     def __init__(
         self,
         family: str | Family = "normal",

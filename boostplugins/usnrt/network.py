@@ -295,7 +295,8 @@ def train_network(
     n_inputs = rows.X.shape[1]
     params = spec.start(n_inputs, rng, dtype) if start is None else start.astype(dtype)
     layout = spec.layout(n_inputs)
-    state = fresh_state(params, layout, training.batch_size)
+    batch = min(training.batch_size, len(fit_rows))
+    state = fresh_state(params, layout, batch)
     check = Rows(np.ascontiguousarray(rows.X[check_rows]), rows.target[check_rows], rows.weight[check_rows])
     if not check.weight.any():  # rows of weight 0 cannot judge; count them equally
         check = check._replace(weight=np.ones_like(check.weight))
@@ -316,7 +317,7 @@ def train_network(
     for epoch in range(1, training.max_epochs + 1):
         adam = Adam(rate, training.beta1, training.beta2, training.epsilon, taken)
         order = rng.permutation(fit_rows)
-        taken = kernels.train_epoch(layout, state, rows, order, training.batch_size, adam, seed)
+        taken = kernels.train_epoch(layout, state, rows, order, batch, adam, seed)
         losses.append(examine(epoch))
         since += 1
         if losses[-1] < losses[best_epoch]:
@@ -326,7 +327,7 @@ def train_network(
             if drops == 0:
                 break
             drops, since, rate, taken = drops - 1, 0, rate / 10.0, 0
-            state = fresh_state(best.copy(), layout, training.batch_size)
+            state = fresh_state(best.copy(), layout, batch)
     return Network(spec, n_inputs, best), History(tuple(losses), best_epoch)
 
 
