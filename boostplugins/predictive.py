@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from boostplugins._mixture import mixture_crps, mixture_ppf
 from boostplugins._validation import check_integer
 from boostplugins.families import Family, get_family
-from boostplugins.uncertainty import Uncertainty
+from boostplugins.uncertainty import Uncertainty, member_mean
 
 
 class Predictive:
@@ -105,7 +105,7 @@ class Predictive:
         return f"Predictive({self.family!r}, n_samples={len(self)}{members})"
 
     def _average(self, values: np.ndarray) -> np.ndarray:
-        return np.average(values, axis=1, weights=self.weights) if self.is_mixture else values
+        return member_mean(values, self.weights) if self.is_mixture else values
 
     def _each(self, y: ArrayLike) -> np.ndarray:
         """Responses shaped to meet theta's leading axes."""

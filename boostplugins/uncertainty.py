@@ -80,11 +80,12 @@ class Uncertainty:
             raise ValueError(f"mean must have shape (n_samples, n_members), got {mean.shape}")
         var = np.broadcast_to(np.asarray(var, dtype=np.float64), mean.shape)
         w = None if weights is None else np.asarray(weights, dtype=np.float64)
+        if w is not None and (w == 0).any():  # members that do not count, be they infinite
+            mean, var, w = mean[:, w != 0], var[:, w != 0], w[w != 0]
         # Centred on the first member, so that equal members give an exact zero.
         deviation = mean - mean[:, :1]
-        deviation = deviation - np.average(deviation, axis=1, weights=w)[:, None]
-        knowledge = np.average(deviation**2, axis=1, weights=w)
-        data = np.average(var, axis=1, weights=w)
+        deviation = deviation - member_mean(deviation, w)[:, None]
+        knowledge, data = member_mean(deviation**2, w), member_mean(var, w)
         return cls(knowledge, data, knowledge + data)
 
     @classmethod
@@ -107,14 +108,33 @@ class Uncertainty:
         if proba.ndim != 3:
             raise ValueError(f"proba must have shape (n_samples, n_members, n_classes), got {proba.shape}")
         w = None if weights is None else np.asarray(weights, dtype=np.float64)
-        mean = np.average(proba, axis=1, weights=w)
-        data = np.average(entr(proba).sum(axis=2), axis=1, weights=w)
+        mean, data = member_mean(proba, w), member_mean(entr(proba).sum(axis=2), w)
         # Mutual information as a mean of non-negative divergences: sum over members of
         # KL(p_m || mean), exact where total - data would cancel; equal members give 0 exactly.
         agree = (proba == proba[:, :1]).all(axis=(1, 2))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(proba > 0, proba / mean[:, None, :], 1.0)
         divergence = (proba * np.log(ratio)).sum(axis=2)
-        knowledge = np.maximum(np.average(divergence, axis=1, weights=w), 0.0)
+        knowledge = np.maximum(member_mean(divergence, w), 0.0)
         knowledge[agree] = 0.0
         return cls(knowledge, data, knowledge + data)
+
+
+def member_mean(values: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Average over members, of any number of rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_members, ...)
+        Values; those of members of weight 0 do not count, be they infinite.
+    weights : ndarray of shape (n_members,) or None
+        Weights, or None for equal ones.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, ...)
+        Means.
+    """
+    if weights is None:
+        return values.mean(axis=1)
+    return np.average(values[:, weights > 0], axis=1, weights=weights[weights > 0])

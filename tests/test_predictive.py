@@ -103,6 +103,35 @@ def test_rows_pickles_and_samples():
     assert mixture.sample(0, random_state=0).shape == (N, 0)
 
 
+@pytest.mark.parametrize(
+    ("family", "theta"),
+    [("normal", THETA), ("poisson", THETA[..., 1:]), (Categorical(2), np.full((N, M, 2), 0.5))],
+)
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_mixtures_of_no_rows_have_no_answers(family, theta, weights):
+    none = Predictive(family, theta, weights)[np.zeros(N, dtype=bool)]
+    answers = [none.mean(), none.var(), none.std(), none.uncertainty().total, none.ppf(0.5)]
+    answers += [none.cdf(np.empty(0)), none.log_pdf(np.empty(0)), none.crps(np.empty(0))]
+    assert all(answer.shape == (0,) for answer in answers)
+    assert none.interval(0.9).shape == (0, 2)
+
+
+def test_members_of_weight_0_do_not_count_be_they_infinite():
+    """The first member's variance is infinite."""
+    theta = np.array([[[0.0, 1.0, 1.5], [2.0, 1.0, 5.0], [3.0, 1.0, 5.0]]])
+    mixture = Predictive("student_t", theta, [0.0, 1.0, 3.0])
+    rest = Predictive("student_t", theta[:, 1:], [1.0, 3.0])
+    for one, other in (
+        (mixture.mean(), rest.mean()),
+        (mixture.var(), rest.var()),
+        (mixture.uncertainty().knowledge, rest.uncertainty().knowledge),
+        (mixture.crps(1.0), rest.crps(1.0)),
+        (mixture.ppf(0.3), rest.ppf(0.3)),
+    ):
+        assert np.isfinite(one).all()
+        np.testing.assert_allclose(one, other)
+
+
 def test_classes_have_entropies():
     proba = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]])
     bernoulli = Predictive("bernoulli", proba[..., 1:])
