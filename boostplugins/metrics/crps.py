@@ -97,7 +97,7 @@ def crps_ensemble(
     least = 2 if estimator == "fair" else 1
     if (count < least).any():
         raise ValueError(
-            f"estimator={estimator!r} needs at least {least} members a row, got {int(count.min(initial=0))}"
+            f"estimator={estimator!r} needs at least {least} members a row, got {int(count.min())}"
         )
     ordered = np.sort(draws, axis=1)  # missing ones last
     rank = np.arange(draws.shape[1])

@@ -47,7 +47,7 @@ def test_ensemble_crps_keeps_its_digits_far_from_zero():
 def test_j03_crps_of_few_or_missing_members():
     assert metrics.crps_ensemble(Y, MU[:, None]) == pytest.approx(np.abs(Y - MU).mean())
     assert metrics.crps_ensemble(2.0, [[1.0]]) == 1.0
-    with pytest.raises(ValueError, match="needs at least 2 members"):
+    with pytest.raises(ValueError, match="needs at least 2 members a row, got 1"):
         metrics.crps_ensemble(Y, MU[:, None], estimator="fair")
     many = DIST.sample(2000, random_state=2)
     assert metrics.crps_ensemble(Y, many) == pytest.approx(metrics.crps(Y, DIST), rel=0.01)
@@ -124,6 +124,12 @@ def test_j01_probabilities_of_zero_and_one_are_binned(n_bins):
     # The lone error is 0.5, of one row in four, unless its bin also holds another row.
     shared = {1: abs(3 / 4 - 2.5 / 4), 2: 3 / 4 * abs(1 - 2.5 / 3)}
     assert metrics.class_ece(y, proba, n_bins) == pytest.approx(shared.get(n_bins, 0.125))
+
+
+@pytest.mark.parametrize("n_bins", [10, 100])
+def test_probabilities_at_edges_belong_to_the_bin_above(n_bins):
+    edges = np.array([float(f"{k / n_bins:.2f}") for k in range(n_bins)])
+    assert (metrics.reliability(np.ones(n_bins), edges, n_bins).count == 1).all()
 
 
 def test_j05_quantiles_do_not_cross_and_cover():
