@@ -55,9 +55,9 @@ class PosteriorResults(BayesianTrees):
 
     def _k_draws(self) -> dict[str, np.ndarray]:
         """Draws of k by chain, if it was drawn."""
-        if self._k() is not None:
-            return {}
         posterior = self.posterior_
+        if not np.ptp(posterior.leaf_var) > 0:  # unknown in old files
+            return {}
         n_trees = posterior.mean.structure.shape[1]
         return {"k": posterior.by_chain(self._half_range / np.sqrt(posterior.leaf_var * n_trees))}
 

@@ -158,6 +158,11 @@ class VarianceDesign:
             value is 0, and so are all columns of a missing or unseen level that no indicator stands for.
         """
         raw, _ = self._raw(X, matrix, columns)
+        if raw.shape[1] != len(self.names):
+            raise ValueError(
+                f"variance_features must return as many covariates as in training, {len(self.names)}, got "
+                f"{raw.shape[1]}"
+            )
         z = np.clip(raw, self.low, self.high)
         z -= self.centre
         z /= self.scale

@@ -257,3 +257,17 @@ def test_rows_of_weight_0_are_in_no_fold():
     np.testing.assert_array_equal(all_rows.predict(X), some.predict(X))
     with pytest.raises(TypeError, match="estimator must be an HBARTRegressor, got 'k'"):
         HBARTRegressorCV("k").fit(X, y)
+
+
+def test_a_function_of_other_covariates_than_in_training_is_refused():
+    X, y = data(40)
+    model = HBARTRegressor(variance_features=lambda X: X[:, : 1 + (len(X) > 9)], **SHORT).fit(X, y)
+    with pytest.raises(ValueError, match="must return as many covariates as in training, 2, got 1"):
+        model.predict_dist(X[:9])
+
+
+@pytest.mark.parametrize("k", ["sample", 3.0])
+def test_draws_tell_of_the_fit_whatever_is_set_after_it(k):
+    X, y = data(40)
+    model = BARTRegressor(k=k, **SHORT).fit(X, y).set_params(k=2.0 if k == "sample" else "sample")
+    assert ("k" in model.posterior_draws()) == (k == "sample")
