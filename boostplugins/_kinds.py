@@ -1,9 +1,12 @@
-"""Find a class by the name that stored models call it: the package's own and a user's alike."""
+"""Settings as stored models hold them, and classes by the name that they call them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
+
+import numpy as np
 
 
 def find_kind(base: type, attribute: str, name: Any, what: str) -> Any:
@@ -44,6 +47,28 @@ def find_kind(base: type, attribute: str, name: Any, what: str) -> Any:
     if len(found) > 1:
         raise ValueError(f"{what} {name!r} must be one class, got {' and '.join(found)}; rename one of them")
     return next(iter(found.values()))
+
+
+def plain_settings(value: Any) -> dict[str, Any]:
+    """Give the settings of a data class as JSON can hold them: numbers of numpy become Python's.
+
+    Parameters
+    ----------
+    value : dataclass
+        A schedule, mask or loss.
+
+    Returns
+    -------
+    dict
+        Settings by name.
+    """
+    return {name: _plain(setting) for name, setting in asdict(value).items()}
+
+
+def _plain(setting: Any) -> Any:
+    if isinstance(setting, (list, tuple)):
+        return type(setting)(map(_plain, setting))
+    return setting.item() if isinstance(setting, np.generic) else setting
 
 
 def _below(base: type) -> Iterator[type]:

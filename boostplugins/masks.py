@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from boostplugins._kinds import plain_settings
 from boostplugins._validation import check_integer, check_real
 from boostplugins.noise import Stream, uniforms
 
@@ -21,6 +22,42 @@ class RowMask(Protocol):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
+
+
+def rows_of(mask: RowMask, cycle: int, n_rows: int, *first_row: int) -> np.ndarray | None:
+    """Ask a mask for its rows, and check them: compiled code reads them without looking.
+
+    Parameters
+    ----------
+    mask : RowMask
+        A mask, of any make.
+    cycle : int
+        Number of the cycle.
+    n_rows : int
+        Rows of the training set.
+    *first_row : int
+        Global number of the first of them.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), dtype bool, or None
+        Rows that are kept; None for all.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    rows = mask.rows(cycle, n_rows, *first_row)
+    if rows is None:
+        return None
+    kept = np.asarray(rows)
+    if kept.shape != (n_rows,) or kept.dtype != bool:
+        raise ValueError(
+            f"rows of a mask must be a boolean array of shape ({n_rows},) or None, got {kept.dtype} "
+            f"{kept.shape} from {mask!r}"
+        )
+    return kept
 
 
 @dataclass(frozen=True)
@@ -127,4 +164,4 @@ class BernoulliMask:
         dict
             JSON-ready.
         """
-        return {"kind": "bernoulli", **asdict(self)}
+        return {"kind": "bernoulli", **plain_settings(self)}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from boostplugins._kinds import find_kind
+from boostplugins._kinds import find_kind, plain_settings
 from boostplugins._validation import check_integer, check_real
 
 _ENDLESS = 10**9  # an iteration that no run reaches: a schedule still in cycle 0 there has no cycles
@@ -124,7 +124,36 @@ class GradientSchedule(ABC):
                 f"{kind.__name__} must be a data class with a `kind` of its own, by which models are read"
             )
         find_kind(GradientSchedule, "kind", self.kind, "schedule kind")
-        return {"kind": self.kind, **asdict(self)}
+        return {"kind": self.kind, **plain_settings(self)}
+
+
+def scale_of(schedule: GradientSchedule, iteration: int) -> float:
+    """Ask a schedule for its scale, and check it.
+
+    Parameters
+    ----------
+    schedule : GradientSchedule
+        A schedule, of any make.
+    iteration : int
+        Iteration t, from 0.
+
+    Returns
+    -------
+    float
+        Scale.
+
+    Raises
+    ------
+    ValueError
+        For a scale that is negative or not finite.
+    """
+    scale = float(schedule.scale(iteration))
+    if not 0.0 <= scale < math.inf:
+        raise ValueError(
+            f"scale of the schedule must be a finite number >= 0, got {scale} in iteration {iteration} from "
+            f"{schedule!r}"
+        )
+    return scale
 
 
 @dataclass(frozen=True)

@@ -299,6 +299,11 @@ def _read_loss(description: dict[str, Any], n_outputs: int) -> Loss:
             raise error from None
     if loss.classification and loss.n_outputs != n_outputs:
         loss = loss.ready(np.arange(n_outputs, dtype=np.float64))
+    if loss.n_outputs != n_outputs:
+        raise ValueError(
+            f"the chain must have {n_outputs} raw scores a row, as the model has, got {loss.n_outputs} of "
+            f"{loss!r}"
+        )
     return loss
 
 

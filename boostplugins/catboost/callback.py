@@ -306,7 +306,9 @@ def interruptible() -> Iterator[None]:
         with _ONE_AT_A_TIME:
             yield
     except CatBoostError as error:
-        if re.search("^KeyboardInterrupt", str(error), re.MULTILINE):
+        # Its errors carry along what an earlier one of the thread came from: the last one counts.
+        last = str(error).rpartition("Traceback (most recent call last)")[2]
+        if re.search("^KeyboardInterrupt", last, re.MULTILINE):
             raise KeyboardInterrupt from error
         raise
 

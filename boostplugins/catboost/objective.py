@@ -160,6 +160,10 @@ class RowsInBlocks:
             raise ValueError(f"direction of {loss.name} must have shape {score.shape}, got {step.shape}")
         out[:, 0] = state.alpha * gain * step[:, 0] + noise * loss.noise_scale(score)[:, 0]
         out[:, 0] += self._weight[rows] * state.pull[0]
+        if not np.isfinite(out[:, 0]).all():
+            raise ValueError(
+                f"direction of {loss.name} must be finite, got NaN or infinity in iteration {state.iteration}"
+            )
         out[:, 0] *= self._numbers[STRUCTURE_FACTOR + stage]
         out[:, 1] = -1.0
 

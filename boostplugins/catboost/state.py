@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boostplugins.losses import Loss
-from boostplugins.masks import RowMask
+from boostplugins.masks import RowMask, rows_of
 from boostplugins.noise import Stream, normals
-from boostplugins.schedules import GradientSchedule
+from boostplugins.schedules import GradientSchedule, scale_of
 
 if TYPE_CHECKING:
     from boostplugins.catboost.objective import RowsInBlocks
@@ -79,7 +79,8 @@ class TrainingState:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.alpha = self.schedule.scale(0)
+        self.alpha = scale_of(self.schedule, 0)
+        rows_of(self.mask, self.schedule.cycle(0), self.n_rows)  # errors before any training
         self.pull = np.zeros(self.loss.n_outputs)
         self.sigma = float(self.loss.noise_scale(np.zeros((1, self.loss.n_outputs)))[0, 0])
         self.kept = _NO_MASK
@@ -96,10 +97,10 @@ class TrainingState:
             Iterations finished, the number of the one that starts.
         """
         self.iteration, self.seen = iteration, 0
-        self.alpha = self.schedule.scale(iteration)
+        self.alpha = scale_of(self.schedule, iteration)
         cycle = self.schedule.cycle(iteration)
         if cycle != self._cycle:
-            self._mask_of_cycle = self.mask.rows(cycle, self.n_rows)
+            self._mask_of_cycle = rows_of(self.mask, cycle, self.n_rows)
             if self.prior is not None and self.X is not None:
                 values = self.prior.values(cycle, self.X, self.loss.n_outputs)
                 self.offset = np.ascontiguousarray(values.T)

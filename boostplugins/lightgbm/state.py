@@ -35,7 +35,9 @@ from boostplugins.lightgbm.network import check_classes, first_row
 from boostplugins.lightgbm.settings import check_settings, find, thread_count
 from boostplugins.losses import Loss, NormalLikelihood, SquaredError
 from boostplugins.losses.kernels import LARGEST_LOG, NORMAL, Rows, Step, all_outputs, bad_rows
+from boostplugins.masks import rows_of
 from boostplugins.noise import Stream, normals
+from boostplugins.schedules import scale_of
 
 if TYPE_CHECKING:
     from boostplugins.lightgbm.chain import CyclicalSGLB
@@ -256,7 +258,7 @@ class TrainingState:
         self.iteration, self.armed = iteration, True
         cycle = chain.schedule.cycle(iteration)
         if cycle != self._cycle:
-            self._mask_of_cycle = chain.mask.rows(cycle, self.n_rows, self.first_row)
+            self._mask_of_cycle = rows_of(chain.mask, cycle, self.n_rows, self.first_row)
             if self.features is not None:
                 values = self.prior.values(cycle, self.features, self.loss.n_outputs)
                 self._offset = np.ascontiguousarray(values.T)
@@ -278,7 +280,7 @@ class TrainingState:
             Gain, noise, scale and place of the draws.
         """
         return Step(
-            gain=float(self.chain.schedule.scale(self.iteration)),
+            gain=scale_of(self.chain.schedule, self.iteration),
             size=self.noise_size * (self.chain.structure_noise if stream == Stream.STRUCTURE else 1.0),
             sigma=self._sigma,
             scale=self.scale(self.iteration),

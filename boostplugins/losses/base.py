@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
 
+from boostplugins._kinds import plain_settings
 from boostplugins._validation import check_target
 from boostplugins.uncertainty import Uncertainty
 
@@ -250,7 +250,7 @@ class Loss(ABC):
         dict
             JSON-ready; `loss_from_dict` reads it.
         """
-        return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]
+        return {"name": self.name, **plain_settings(self)}
 
 
 def check_loss(loss: Loss, y: np.ndarray, raw: np.ndarray, tolerance: float = 1e-5) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import types
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -54,6 +55,36 @@ def test_ctrl_c_within_catboost_is_ctrl_c():
         raise CatBoostError("trace\nKeyboardInterrupt: \n")
     with pytest.raises(CatBoostError, match="else"), interruptible():
         raise CatBoostError("something else")
+
+
+class Broken(SquaredError):
+    kernel = None
+    error: ClassVar[BaseException | None] = None
+
+    def direction(self, y, raw):
+        if self.error is not None:
+            raise self.error
+        return np.full(raw.shape, np.nan)
+
+
+def test_an_error_after_a_ctrl_c_is_no_ctrl_c(data, monkeypatch):
+    """CatBoost leaves the first error in the thread, and names it with every later one."""
+    chain = CyclicalSGLB(Broken(0.1))
+    for error, expected in (
+        (KeyboardInterrupt(), pytest.raises(KeyboardInterrupt)),
+        (ValueError("mine"), pytest.raises(CatBoostError, match="ValueError: mine")),
+        (None, pytest.raises(CatBoostError, match="direction of .* must be finite, got NaN or infinity")),
+    ):
+        monkeypatch.setattr(Broken, "error", error)
+        with expected:
+            fit(chain, chain.pool(*data), eval_metric="RMSE")
+
+
+def test_a_chain_that_is_not_the_models(data):
+    chain = CyclicalSGLB(SquaredError(1.0))
+    model = fit(chain, chain.pool(*data), 20, eval_metric="RMSE")
+    with pytest.raises(ValueError, match="the chain must have 1 raw scores a row, as the model has, got 2"):
+        VirtualEnsemble.from_catboost(model, chain=CyclicalSGLB("RMSEWithUncertainty"))
 
 
 @pytest.mark.parametrize(
