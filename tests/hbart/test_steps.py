@@ -10,6 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import invgamma, kstest, multivariate_normal, norm, truncnorm
 
 from boostplugins.hbart.chains import advance, collect, start_run
+from boostplugins.hbart.diagnostics import effective_sample_size
 from boostplugins.hbart.latent import normal_above
 from boostplugins.hbart.priors import Hyperparameters, guess_sigma, sigma_scale
 from boostplugins.hbart.scores import leaf_score
@@ -144,6 +145,26 @@ def test_slices_move_where_proposals_of_many_covariates_are_refused():
         moved.append(int(run.chain.linear.tally[1]))
     assert moved[0] < 10
     assert moved[1] == 100
+
+
+def test_slices_and_proposals_of_several_covariates_agree():
+    # Two chains of at least 3000 effective draws: 5 standard errors of a difference, false alarm < 1e-4.
+    rng = np.random.default_rng(4)
+    z = rng.standard_normal((25, 3)) @ np.array([[1.0, 0.8, 0.0], [0.0, 0.6, 0.0], [0.0, 0.0, 1.0]])
+    problem = make_problem(n=25)._replace(target=rng.standard_normal(25), z=z, lam=1.0, sigma2=1.0)
+    found = []
+    for slices in (False, True):
+        hyper = Hyperparameters(
+            n_trees=1, half_range=1e-9, nu=1e12, min_leaf=25, gamma_var=1.0, slices=slices
+        )
+        run = start_run(problem, hyper, np.random.default_rng(1))
+        advance(run, 12_000, keep=True)
+        found.append(collect([run]).gamma)
+        assert effective_sample_size(found[-1][None]).min() > 3000
+    (mean, other), (spread, wide) = ([f(gamma, axis=0) for gamma in found] for f in (np.mean, np.std))
+    np.testing.assert_allclose(other - mean, 0.0, atol=5 * spread.max() * np.sqrt(2 / 3000))
+    np.testing.assert_allclose(wide, spread, rtol=5 / np.sqrt(3000))
+    np.testing.assert_allclose(*(np.corrcoef(gamma.T) for gamma in found), atol=5 * np.sqrt(2 / 3000))
 
 
 def test_sigma_scale_of_a_prior_of_next_to_no_weight_is_positive():
