@@ -126,13 +126,30 @@ def _predict(model: Any, new: pd.DataFrame, coverage: float) -> pd.DataFrame:
 
 
 class Progress:
-    """Show how far the chain is, ten times a run."""
+    """Show how far the chain is, ten times a run.
+
+    Parameters
+    ----------
+    total : int
+        Iterations of the run.
+    """
 
     def __init__(self, total: int) -> None:
         self.total, self.step = total, max(total // 10, 1)
 
     def after_iteration(self, info: Any) -> bool:
-        """Say it when a tenth is done."""
+        """Say it when a tenth is done.
+
+        Parameters
+        ----------
+        info : object
+            ``info.iteration`` iterations are done.
+
+        Returns
+        -------
+        bool
+            True: go on.
+        """
         if info.iteration % self.step == 0:
             print(f"iteration {info.iteration} of {self.total}", file=sys.stderr)
         return True
