@@ -260,12 +260,13 @@ class Recalibrated(Predictive):
         return self._forward(self.base.cdf(y))
 
     def sf(self, y: ArrayLike) -> np.ndarray:
-        return 1.0 - self.cdf(y)
+        above = self.base.sf(y)
+        if self.rule.ndim == 1:
+            return ndtr(ndtri(np.clip(above, 0.0, 1.0)) / self.rule[0])
+        return np.interp(above, *(1.0 - self.rule[:, ::-1]))
 
     def ppf(self, q: ArrayLike) -> np.ndarray:
-        level = np.broadcast_to(np.asarray(q, dtype=np.float64), (len(self),))
-        if not ((level >= 0) & (level <= 1)).all():
-            raise ValueError(f"q must be in [0, 1], got {q!r}")
+        level = self._level(q)
         return self.base.ppf(self._backward(level))
 
     def log_pdf(self, y: ArrayLike) -> np.ndarray:

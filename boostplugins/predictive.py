@@ -212,13 +212,22 @@ class Predictive:
         ndarray of shape (n_samples,)
             Quantiles.
         """
-        level = np.asarray(q, dtype=np.float64)
-        if not ((level >= 0) & (level <= 1)).all():
-            raise ValueError(f"q must be in [0, 1], got {q!r}")
-        level = np.broadcast_to(level, (len(self),))
+        level = self._level(q)
         if not self.is_mixture:
             return self.family.ppf(level, self.theta)
         return mixture_ppf(self.family, self.theta, self.weights, level)
+
+    def _level(self, q: ArrayLike) -> np.ndarray:
+        """Check probabilities and make them one a row."""
+        level = np.asarray(q, dtype=np.float64)
+        if not ((level >= 0) & (level <= 1)).all():
+            raise ValueError(f"q must be in [0, 1], got {q!r}")
+        if level.ndim and level.shape != (len(self),):
+            raise ValueError(
+                f"q must be a number or have shape ({len(self)},), one a row, got {level.shape}; for several "
+                "quantiles of each row call ppf for each"
+            )
+        return np.broadcast_to(level, (len(self),))
 
     def interval(self, coverage: float = 0.9) -> np.ndarray:
         """Central interval of the response.

@@ -64,6 +64,20 @@ def test_corrected_distributions_are_calibrated_and_consistent(family, method):
     assert (pickle.loads(pickle.dumps(part)).ppf(0.2) == part.ppf(0.2)).all()
 
 
+@pytest.mark.parametrize("rule", [[1.5], [[0.0, 0.1, 0.6, 1.0], [0.0, 0.2, 0.5, 1.0]]])
+def test_survival_of_corrected_distributions_is_exact_far_out(rule):
+    """A normal twice: as it is, and turned over, where the upper tail is the lower one."""
+    y = np.array([-1.0, 0.5, 2.0, 12.0])
+    rule = np.array(rule)
+    turned = rule if rule.ndim == 1 else 1.0 - rule[:, ::-1]
+    one, other = (
+        Recalibrated(Predictive("normal", np.tile([0.0, 1.0], (4, 1))), each) for each in (rule, turned)
+    )
+    np.testing.assert_allclose(one.sf(y), other.cdf(-y), rtol=1e-9)
+    np.testing.assert_allclose(one.sf(y) + one.cdf(y), 1.0)
+    assert one.sf(y)[3] > 0
+
+
 def test_crps_and_density_of_corrected_distributions():
     y, dist = overconfident("gamma")
     part = Recalibrated(dist[:5], np.array([1.7]))

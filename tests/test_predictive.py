@@ -9,6 +9,7 @@ import pytest
 import scoringrules as sr
 from scipy import stats
 
+from boostplugins.calibration import Recalibrated
 from boostplugins.families import (
     Categorical,
     Censored,
@@ -163,6 +164,14 @@ def test_classes_have_entropies():
 def test_misuse_is_refused(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+@pytest.mark.parametrize("q", [[0.1, 0.5, 0.9], np.full((N, 1), 0.5), []])
+def test_probabilities_are_one_or_one_a_row(q):
+    dist = Predictive("gamma", np.exp(THETA[:, 0]))
+    for one in (dist, Recalibrated(dist, np.array([1.5]))):
+        with pytest.raises(ValueError, match=r"q must be a number or have shape \(30,\)"):
+            one.ppf(q)
 
 
 def test_probabilities_need_classes():

@@ -20,7 +20,7 @@ from boostplugins.calibration import Recalibrator
 from boostplugins.estimators import _distributional_chain as chains
 from boostplugins.estimators._frames import predict_frame
 from boostplugins.estimators._units import Units
-from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
+from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin, quantile_levels
 from boostplugins.families import Family, family_from_dict, get_family
 from boostplugins.metrics._checks import mean as weighted_mean
 from boostplugins.predictive import Predictive
@@ -158,7 +158,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
         ndarray of shape (n_samples, n_quantiles)
             Quantiles, non-decreasing in `q`, in units of the target.
         """
-        levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
+        levels = quantile_levels(q)
 
         def quantiles(rows: Any, off: np.ndarray | None) -> np.ndarray:
             dist = self.predict_dist(rows, off)
@@ -188,7 +188,7 @@ class FittedDistributional(ProbabilisticRegressorMixin, BaseEstimator):
             Mean log density, higher is better.
         """
         check_is_fitted(self, "models_")
-        seen = self.family_.responses(y) if self.family_.pairs else np.asarray(y)
+        seen = self.family_.responses(y)
         given = None if offset is None else np.asarray(offset)
         scores = in_blocks(lambda rows, t, off: self.predict_dist(rows, off).log_pdf(t), X, seen, given)
         return weighted_mean(scores, check_weight(sample_weight, len(scores)))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from boostplugins._blocks import in_blocks
-from boostplugins._validation import check_weight
+from boostplugins._validation import check_target, check_weight
 from boostplugins.metrics._checks import mean as weighted_mean
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ class ProbabilisticRegressorMixin(RegressorMixin):
         ndarray of shape (n_samples, n_quantiles)
             Quantiles, non-decreasing in `q`, in units of the target.
         """
-        levels = np.atleast_1d(np.asarray(q, dtype=float))
-        if levels.ndim != 1 or not len(levels):
-            raise ValueError(f"q must be a number or have shape (n_quantiles,), got {levels.shape}")
+        levels = quantile_levels(q)
 
         def quantiles(rows: Any) -> np.ndarray:
             dist = self.predict_dist(rows)
@@ -128,5 +126,24 @@ class ProbabilisticRegressorMixin(RegressorMixin):
         float
             Mean log density, higher is better.
         """
-        scores = in_blocks(lambda rows, seen: self.predict_dist(rows).log_pdf(seen), X, np.asarray(y))
+        scores = in_blocks(lambda rows, seen: self.predict_dist(rows).log_pdf(seen), X, check_target(y))
         return weighted_mean(scores, check_weight(sample_weight, len(scores)))
+
+
+def quantile_levels(q: ArrayLike) -> np.ndarray:
+    """Check the probabilities whose quantiles are asked for.
+
+    Parameters
+    ----------
+    q : array-like of shape (n_quantiles,)
+        Probabilities, or one.
+
+    Returns
+    -------
+    ndarray of shape (n_quantiles,)
+        The same.
+    """
+    levels = np.atleast_1d(np.asarray(q, dtype=np.float64))
+    if levels.ndim != 1 or not len(levels):
+        raise ValueError(f"q must be a number or have shape (n_quantiles,), got {levels.shape}")
+    return levels

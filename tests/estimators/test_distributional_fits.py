@@ -107,6 +107,15 @@ def test_parameters_of_the_booster_win_under_any_name(booster, name, alias, valu
     assert (one != plain).any()
 
 
+def test_answers_to_questions_that_mean_nothing_are_refused():
+    model = made("lightgbm").fit(X, Y)
+    with pytest.raises(ValueError, match="y must be finite, got nan in row 0"):
+        model.log_score(X, np.r_[np.nan, Y[1:]])
+    for q in ([], [[0.1, 0.9]]):
+        with pytest.raises(ValueError, match=r"q must be a number or have shape \(n_quantiles,\)"):
+            model.predict_quantiles(X, q)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
