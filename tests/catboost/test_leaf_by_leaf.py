@@ -130,7 +130,7 @@ def test_several_outputs_on_a_chains_pool(n, threads, boosting, loss):
     params = chain.catboost_params(thread_count=threads, boosting_type=boosting)
     model = CatBoost(dict(loss_function=chain, eval_metric=chain.metric(), **QUIET, **params))
     model.fit(pool, callbacks=[chain.callback()])
-    _assert_leaves(model, Pool(X), y, weight, chain, loss.ready(y))
+    _assert_leaves(model, Pool(X), y, weight, chain, loss.ready(y, weight))
 
 
 BUILT_IN = {
