@@ -228,6 +228,12 @@ _RULES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
         lambda value: value in (None, "CPU"),
         "must be 'CPU': CatBoost runs no Python objective or callback on a GPU",
     ),
+    ("thread_count", lambda value: value != 0, "must be -1 or at least 1: CatBoost ends the process at 0"),
+    (
+        "min_data_in_leaf",
+        lambda value: value is None or value >= 1,
+        "must be at least 1: CatBoost ends the process at 0",
+    ),
     ("leaf_estimation_method", lambda value: value == "Gradient", "must be 'Gradient': leaves are means"),
     ("leaf_estimation_iterations", lambda value: value in (None, 1), "must be 1: one step a tree"),
     ("l2_leaf_reg", lambda value: value == 0, "must be 0: the prior is the chain's shrink"),

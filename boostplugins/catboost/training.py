@@ -145,11 +145,13 @@ def train(
 
 def _joined(settings: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Put the user's parameters in place of ours, under whatever names."""
-    for name in ("loss_function", "objective"):
+    for name, why in (
+        ("loss_function", "the chain is the loss; use loss"),
+        ("objective", "the chain is the loss; use loss"),
+        ("metadata", "it says which chain the model is"),
+    ):
         if name in given:
-            raise ValueError(
-                f"booster_params must not hold {name}, got {given[name]!r}: the chain is the loss; use loss"
-            )
+            raise ValueError(f"booster_params must not hold {name}, got {given[name]!r}: {why}")
     replaced = {name for group in _SYNONYMS if group & given.keys() for name in group}
     return {name: value for name, value in settings.items() if name not in replaced} | given
 

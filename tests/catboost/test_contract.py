@@ -216,6 +216,8 @@ def test_a11_gpu_is_refused_at_once(data):
         ({"model_shrink_rate": 0.5, "use_best_model": True}, "use_best_model must be False with shrink"),
         ({"model_shrink_rate": 0.5}, "model_shrink_rate must be the chain's shrink 0, got 0.5"),
         ({"learning_rate": 0.0}, "learning_rate must be > 0, got 0"),
+        ({"thread_count": 0}, "thread_count must be -1 or at least 1"),
+        ({"min_data_in_leaf": 0, "grow_policy": "Depthwise"}, "min_data_in_leaf must be at least 1"),
         ({"learning_rate": -0.1}, "learning_rate must be > 0, got -0.1"),
     ],
 )

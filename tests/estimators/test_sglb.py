@@ -207,6 +207,8 @@ def test_b09_i07_nothing_to_split(booster, X):
         ({"schedule": CosineCycle}, "schedule must be an instance"),
         ({"mask": BernoulliMask}, "mask must be an instance"),
         ({"booster_params": ["depth"]}, "booster_params must be a dict"),
+        ({"booster_params": {"metadata": {"a": "b"}}}, "booster_params must not hold metadata"),
+        ({"booster_params": {"min_child_samples": 0}}, "min_data_in_leaf must be at least 1"),
         ({"booster_params": {"eta": 1.0}}, "learning_rate times the schedule's largest scale"),
         ({"cat_features": 0}, "cat_features must be a list"),
         ({"cat_features": "02"}, "cat_features must be a list"),
