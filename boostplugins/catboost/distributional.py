@@ -165,7 +165,9 @@ class Distributional:
         y, weight, offset = _checked(self.family, y, sample_weight, offset, "y")
         if len(y) > _MOST_ROWS:
             raise ValueError(f"y must have at most {_MOST_ROWS} rows, got {len(y)}; use LightGBM for more")
-        self._fit = Fit(Steps(self.family, y, weight, offset, step_exponent(self.step)), offset)
+        steps = Steps(self.family, y, weight, offset, step_exponent(self.step))
+        self._fit = Fit(steps, offset)
+        weight = None if weight is None else steps.weight
         return catboost.Pool(X, np.arange(len(y), dtype=np.float32), weight=weight, **options)
 
     def eval_pool(

@@ -23,8 +23,12 @@ MAX_STEP = 10.0
 # repeat or have no noise, the likelihood has no maximum.
 SCALE_FLOOR = 1e-4
 
-# A row's curvature of zero would make 0 / 0 of a leaf; float32 knows nothing smaller that is normal.
-_LEAST = np.float32(1e-30)
+# A row's curvature of zero would make 0 / 0 of a leaf; float32 knows nothing smaller that is normal, and
+# nothing larger than the other, of which sums are not infinite.
+_LEAST, _MOST = np.float32(1e-30), np.float32(1e30)
+# Weights beyond are brought down to it together: single precision would make infinities of them, and beside
+# them the ridge has no say anyway.
+_HEAVIEST = 1e20
 
 _NAMED = {"fisher": 1.0, "natural": 0.0}
 
@@ -100,6 +104,8 @@ class Steps:
         self.family = family
         self.y = y if family.pairs else np.ascontiguousarray(y, dtype=np.float64)
         self.weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        if self.weight.max() > _HEAVIEST:
+            self.weight = self.weight / self.weight.max() * _HEAVIEST
         self.offset = offset
         self.start = family.init(self.y, weight, offset)
         self.low, self.high = limits(family, self.start)
@@ -173,7 +179,8 @@ class Steps:
         raw = preds + self.start
         raw[:, 0] += offset
         self.terms(raw, -1.0, out)
-        np.maximum(out[1], _LEAST, out=out[1])
+        np.clip(out[0], -_MOST, _MOST, out=out[0])
+        np.clip(out[1], _LEAST, _MOST, out=out[1])
 
     def block(self, raw: np.ndarray, rows: Any, sign: float, out: tuple[np.ndarray, np.ndarray]) -> None:
         """Fill gradients and curvatures of some rows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from boostplugins.families import get_family
+from boostplugins.families import Censored, get_family
 from boostplugins.families._steps import MAX_SCORE, MAX_STEP, Steps, cut_steps
 from tests.families.cases import draws, raws
 
@@ -89,3 +89,27 @@ def test_steps_are_cut():
     free = min(limit, MAX_STEP)
     np.testing.assert_allclose(score[:, 0], [0.25, limit, -limit, MAX_SCORE / 0.1])
     np.testing.assert_allclose(score[:, 1], [0.25, free, -free, 300.0])
+
+
+def test_weights_beyond_single_precision_count_as_they_are_to_one_another():
+    y, weight = np.random.default_rng(0).normal(size=50), np.random.default_rng(1).uniform(0.5, 2.0, 50)
+    out = []
+    for size in (1e20, 1e300):
+        steps = Steps(get_family("normal"), y, size * weight, None, 0.0)
+        gradient, curvature = (np.empty((50, 2), np.float32, order="F") for _ in range(2))
+        steps.descend(np.zeros((50, 2)), 0.0, 0.1, (gradient, curvature))
+        assert np.isfinite(gradient).all()
+        out.append(gradient / curvature.sum(axis=0))
+    np.testing.assert_allclose(*out, rtol=1e-5)
+
+
+def test_terms_beyond_single_precision_stay_finite():
+    """All responses at a limit: the start has no spread, its information 1e118."""
+    family = Censored(low=0.0)
+    steps = Steps(family, np.zeros(30), None, None, 1.0)
+    gradient, curvature = (np.empty((30, 2), np.float32, order="F") for _ in range(2))
+    for _ in range(3):
+        steps.descend(np.zeros((30, 2)), 0.0, 0.1, (gradient, curvature))
+    assert np.isfinite(steps.start).all()
+    assert np.isfinite(gradient).all()
+    assert (np.isfinite(curvature) & (curvature > 0)).all()
