@@ -104,6 +104,11 @@ def resolve(settings: Any, n: int, has_eval_set: bool, family: Family, sampling:
         patience = _PATIENCE if (own or has_eval_set) and not sampling else None
     if _is_auto(calibration):
         calibration = "scale" if own and family.locations else None
+    if calibration is not None and not (own or has_eval_set):
+        raise ValueError(
+            f"calibration={calibration!r} needs held-out rows, and a chain, or a fit of fewer than {FEW} rows, "
+            "holds none out unasked; pass validation_fraction, n_folds or eval_set"
+        )
     if calibration is not None and family.classification:
         raise ValueError(f"calibration must be None for the classes of {family!r}, got {calibration!r}")
     return HoldingOut(n_folds, fraction, patience, calibration)

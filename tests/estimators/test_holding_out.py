@@ -52,6 +52,14 @@ def test_contradictions_are_refused():
         DistributionalRegressor("bernoulli", n_folds=2, calibration="scale").fit(X, y)
 
 
+@pytest.mark.parametrize(("n", "sampling"), [(FEW - 1, False), (MANY, True)])
+def test_calibration_asked_for_needs_rows_that_are_held_out(n, sampling):
+    with pytest.raises(ValueError, match="calibration='scale' needs held-out rows"):
+        resolved(n, {"calibration": "scale"}, sampling=sampling)
+    asked = {"calibration": "scale", "n_folds": 3}
+    assert resolved(n, asked, sampling=sampling).calibration == "scale"
+
+
 @pytest.mark.parametrize(
     ("n", "fraction", "held"), [(10, 0.3, 3), (10, 0.4, 4), (10, 0.75, 8), (7, 0.01, 1), (5, 0.99, 4)]
 )
