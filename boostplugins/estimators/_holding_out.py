@@ -106,8 +106,8 @@ def resolve(settings: Any, n: int, has_eval_set: bool, family: Family, sampling:
         calibration = "scale" if own and family.locations else None
     if calibration is not None and not (own or has_eval_set):
         raise ValueError(
-            f"calibration={calibration!r} needs held-out rows, and a chain, or a fit of fewer than {FEW} rows, "
-            "holds none out unasked; pass validation_fraction, n_folds or eval_set"
+            f"calibration={calibration!r} needs held-out rows, and a chain, or a fit of fewer than {FEW} "
+            "rows, holds none out unasked; pass validation_fraction, n_folds or eval_set"
         )
     if calibration is not None and family.classification:
         raise ValueError(f"calibration must be None for the classes of {family!r}, got {calibration!r}")
