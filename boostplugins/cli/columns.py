@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -91,7 +92,7 @@ def check_columns(X: pd.DataFrame, categories: Collection[str], path: Path) -> N
         if cells.nunique() > MOST_CLASSES or (good % 1 != 0).any():
             raise UsageError(
                 f"column {column!r} of {path} is nearly all numbers, but for {shown}; mend them, or use "
-                f"--missing {bad.iloc[0]!r} for cells without a value, or --categories {column} for kinds"
+                f"--missing {shlex.quote(bad.iloc[0])} for cells without a value, or --categories {shlex.quote(column)} for kinds"
             )
         print(f"{column} is taken for categories, since it holds {shown}", file=sys.stderr)
 
@@ -123,7 +124,7 @@ def check_new_columns(X: pd.DataFrame, texts: Collection[str], path: Path) -> No
         bad = cells[pd.to_numeric(cells, errors="coerce").isna()]
         raise UsageError(
             f"column {column!r} of {path} must be numbers as in training, got {_shown(bad)}; mend them, or "
-            f"use --missing {bad.iloc[0]!r} for cells without a value"
+            f"use --missing {shlex.quote(bad.iloc[0])} for cells without a value"
         )
 
 

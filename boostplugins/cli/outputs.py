@@ -34,6 +34,8 @@ def check_files(written: dict[str, Path | None], read: Iterable[Path]) -> None:
             continue
         if path.resolve() in inputs:
             raise UsageError(f"{path} is one of the files to read and would be lost; write to another")
+        if str(path) == "-":
+            raise UsageError(f"{option} must be a file, got -; the standard output is /dev/stdout")
         other = taken.setdefault(path.resolve(), option)
         if other != option:
             raise UsageError(f"{other} and {option} are the same file {path}; give two")

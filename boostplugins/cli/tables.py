@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+import shlex
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -212,14 +213,20 @@ def drop_names(X: pd.DataFrame, names: str | None, path: Path) -> pd.DataFrame:
     if X.shape[1] == 0:
         raise UsageError(f"{path} has no column besides {names} to learn from")
     for column in X.columns:
-        kinds = X[column].nunique()
-        if len(X) <= MOST_CLASSES or pd.api.types.is_numeric_dtype(X[column]) or kinds <= len(X) / 2:
-            continue
-        what = f"{kinds} different texts in {len(X)} rows"
-        if kinds == len(X):
-            what = "another text in each row"
-        print(f"{column} is {what}; if it names them, use --id {column}", file=sys.stderr)
+        what = _like_names(X[column]) if len(X) > MOST_CLASSES else ""
+        if what:
+            print(f"{column} is {what}; if it names them, use --id {shlex.quote(column)}", file=sys.stderr)
     return X
+
+
+def _like_names(cells: pd.Series) -> str:
+    """Say how a column is like names of rows: nothing where it is not."""
+    if pd.api.types.is_numeric_dtype(cells):
+        return "a count of the rows" if (cells.diff().iloc[1:] == 1).all() else ""
+    kinds = cells.nunique()
+    if kinds == len(cells):
+        return "another text in each row"
+    return f"{kinds} different texts in {len(cells)} rows" if kinds > len(cells) / 2 else ""
 
 
 def is_classification(y: pd.Series, task: str) -> bool:

@@ -221,6 +221,7 @@ def test_numbers_do_not_become_text_for_their_decimal_marks(content, message, tm
         (["--save", "{}/out.csv"], "--out and --save are the same file"),
         (["--save", "{}/../{name}/out.csv"], "--out and --save are the same file"),
         (["--out", "{}"], "is a folder; give a file"),
+        (["--out", "-"], "--out must be a file, got -; the standard output is /dev/stdout"),
         (["--save", "{}"], "is a folder; give a file"),
         (["--save", "{}/missing/model"], "does not exist; make it first"),
         (["--out", "{}/train.csv/out.csv"], "does not exist; make it first"),

@@ -111,6 +111,20 @@ def test_names_of_rows_are_written_as_they_are(files):
     assert pd.read_csv(files / "out.csv", dtype=str)["who"].tolist() == names
 
 
+def test_columns_that_may_name_rows_are_told(files, capsys):
+    table = pd.read_csv(files / "train.csv")
+    table.assign(text=[f"{cell:.2f}%" for cell in table["num"]]).to_csv(files / "train.csv")  # with its index
+    table = pd.read_csv(files / "train.csv")
+    table.drop(columns="y").to_csv(files / "new.csv", index=False)
+    assert len(predict(files)) == 60
+    told = capsys.readouterr().err
+    assert "Unnamed: 0 is a count of the rows; if it names them, use --id 'Unnamed: 0'" in told
+    assert f"text is {table['text'].nunique()} different texts in 60 rows; if it names them" in told
+    assert "num is" not in told
+    assert "row" not in predict(files, "--id", "Unnamed: 0")
+    assert "count of the rows" not in capsys.readouterr().err
+
+
 def test_numbers_of_any_length_are_numbers(tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n1000000000000000000000000;1,5\n2;\n;2,5\n")
     table = read_table(tmp_path / "t.csv")
