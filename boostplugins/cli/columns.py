@@ -90,9 +90,10 @@ def check_columns(X: pd.DataFrame, categories: Collection[str], path: Path) -> N
             continue
         shown = _shown(bad)
         if cells.nunique() > MOST_CLASSES or (good % 1 != 0).any():
+            missing, name = shlex.quote(bad.iloc[0]), shlex.quote(column)
             raise UsageError(
                 f"column {column!r} of {path} is nearly all numbers, but for {shown}; mend them, or use "
-                f"--missing {shlex.quote(bad.iloc[0])} for cells without a value, or --categories {shlex.quote(column)} for kinds"
+                f"--missing {missing} for cells without a value, or --categories {name} for kinds"
             )
         print(f"{column} is taken for categories, since it holds {shown}", file=sys.stderr)
 
