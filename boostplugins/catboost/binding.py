@@ -130,7 +130,7 @@ def find_fit() -> FitSettings | None:
         params=params,
         n_rows=X.num_row() if is_pool else len(y),
         pool=X if isinstance(X, ChainPool) else None,
-        callbacks=_as_sequence(held["callbacks"]),
+        callbacks=as_sequence(held["callbacks"]),
         has_categories=categories,
         has_baseline=held["baseline"] is not None
         or (is_pool and X.num_row() > 0 and X.get_baseline().size > 0),
@@ -145,7 +145,19 @@ def find_fit() -> FitSettings | None:
     )
 
 
-def _as_sequence(callbacks: Any) -> Sequence[Any]:
+def as_sequence(callbacks: Any) -> Sequence[Any]:
+    """Take callbacks as CatBoost does.
+
+    Parameters
+    ----------
+    callbacks : object
+        None, a callback, or several.
+
+    Returns
+    -------
+    sequence
+        Callbacks.
+    """
     if callbacks is None:
         return ()
     return callbacks if isinstance(callbacks, (list, tuple)) else (callbacks,)

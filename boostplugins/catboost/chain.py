@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_methods, check_option, check_real
-from boostplugins.catboost.binding import FitSettings, check_settings, find_fit
+from boostplugins.catboost.binding import FitSettings, as_sequence, check_settings, find_fit
 from boostplugins.catboost.callback import ChainCallback, GuardedCallbacks, interruptible
 from boostplugins.catboost.metadata import ChainMetadata
 from boostplugins.catboost.objective import RowsInBlocks
@@ -262,7 +262,9 @@ class CyclicalSGLB:
 
         return NoScore() if in_turns(self.loss) else log_score(self.loss)
 
-    def fit(self, model: Any, X: Any, y: Any = None, callbacks: Sequence[Any] = (), **options: Any) -> Any:
+    def fit(
+        self, model: Any, X: Any, y: Any = None, callbacks: Sequence[Any] | None = (), **options: Any
+    ) -> Any:
         """Fit a CatBoost model on the chain, with callbacks that keep their manners.
 
         Parameters
@@ -283,6 +285,7 @@ class CyclicalSGLB:
         CatBoost
             The fitted model.
         """
+        callbacks = as_sequence(callbacks)
         clocks = [callback for callback in callbacks if isinstance(callback, ChainCallback)]
         guarded = GuardedCallbacks(tuple(callback for callback in callbacks if callback not in clocks))
         guarded.before_training()
@@ -398,6 +401,8 @@ class CyclicalSGLB:
         for clock in clocks:
             clock.attach(state)
         metric = fit.params.get("eval_metric")
+        if loss.n_outputs == 1 and metric == "MultiClass":
+            raise ValueError(f"eval_metric must be of one raw score, as the {loss.name} loss, got {metric!r}")
         if fit.pool is not None and loss.classification and isinstance(metric, str):
             raise ValueError(
                 "eval_metric must be loss.metric() for classes on a chain's pool, whose labels name their "

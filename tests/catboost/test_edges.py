@@ -80,6 +80,27 @@ def test_an_error_after_a_ctrl_c_is_no_ctrl_c(data, monkeypatch):
             fit(chain, chain.pool(*data), eval_metric="RMSE")
 
 
+class Counts:
+    seen = 0
+
+    def after_iteration(self, info):
+        self.seen += 1
+
+
+def test_callbacks_are_none_one_or_many(data):
+    chain, counts = CyclicalSGLB(SquaredError(1.0)), Counts()
+    settings = QUIET | {"iterations": 3, "loss_function": chain, "eval_metric": "RMSE"}
+    for callbacks in (None, counts, [counts, chain.callback()]):
+        chain.fit(CatBoost(settings | chain.catboost_params()), *data, callbacks=callbacks)
+    assert counts.seen == 6
+
+
+def test_a_metric_of_more_raw_scores_than_the_loss_has(data):
+    chain = CyclicalSGLB("Logloss")
+    with pytest.raises(ValueError, match="eval_metric must be of one raw score, as the logistic loss"):
+        fit(chain, chain.pool(data[0], data[1] > 0), eval_metric="MultiClass")
+
+
 def test_a_chain_that_is_not_the_models(data):
     chain = CyclicalSGLB(SquaredError(1.0))
     model = fit(chain, chain.pool(*data), 20, eval_metric="RMSE")
