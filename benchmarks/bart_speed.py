@@ -262,7 +262,7 @@ def main_line(name, m, row):
 def table(kept):
     yield kept["versions"] + f"; Python {platform.python_version()}, {platform.machine()}, one thread, CPU s"
     yield "n = 10 000, p = 10, 250 + 1000 iterations of one chain; a busy machine shared with other work"
-    yield "RMSE f, and interval score at 90 %, on 1000 test rows: lower is better, bartz gains a little at 50 trees"
+    yield "RMSE f, and interval score at 90 %, on 1000 test rows: lower is better (bartz leads at 50 trees)"
     yield "RSS: peak of the process in MB, at the end, after the fit, and before it (imports, first call)"
     heads = f"{'':34}{'trees':>6}{'fit':>8}{'predict 10k':>13}{'RMSE f':>8}{'score':>8}"
     yield heads + f"{'RSS':>8}{'fit':>8}{'before':>8}{'first call':>12}"
