@@ -20,10 +20,12 @@ _NEEDED: dict[str, Any] = {
     "langevin": False,
     "posterior_sampling": False,
 }
+# At 0 of these CatBoost does not raise but ends the process.
+_DEADLY = ("thread_count", "min_data_in_leaf", "min_child_samples", "max_leaves", "num_leaves")
 
 
 def check_settings(params: Mapping[str, Any], loss: Distributional) -> None:
-    """Refuse settings under which the model is not the one that the objective believes to train.
+    """Refuse settings that end the process, or train another model than the objective believes.
 
     Parameters
     ----------
@@ -37,6 +39,9 @@ def check_settings(params: Mapping[str, Any], loss: Distributional) -> None:
     ValueError
         Naming the setting, its rule and the value found.
     """
+    for name in _DEADLY:
+        if params.get(name) == 0:
+            raise ValueError(f"{name} must not be 0, got 0: CatBoost would end the process")
     for name, needed in _NEEDED.items():
         found = params.get(name)
         if found is not None and found != needed:

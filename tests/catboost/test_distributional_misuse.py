@@ -39,6 +39,15 @@ def test_settings_that_break_the_turns_are_refused(setting, value):
         DistributionalRegressor("normal", booster="catboost", booster_params={setting: value}).fit(X, Y)
 
 
+@pytest.mark.parametrize("setting", ["thread_count", "min_data_in_leaf", "min_child_samples", "max_leaves"])
+def test_settings_at_which_catboost_ends_the_process_are_refused(setting):
+    more = {"grow_policy": "Lossguide" if setting == "max_leaves" else "Depthwise", setting: 0}
+    with pytest.raises(ValueError, match=f"{setting} must not be 0"):
+        Distributional("normal").fit(X, Y, **{**QUICK, **more})
+    with pytest.raises(ValueError, match=f"{setting} must not be 0"):
+        DistributionalRegressor("normal", booster="catboost", booster_params=more).fit(X, Y)
+
+
 def test_ordinary_settings_are_not():
     loss = Distributional("normal")
     more = {"grow_policy": "Depthwise", "bootstrap_type": "Bernoulli", "subsample": 0.7, "has_time": True}
