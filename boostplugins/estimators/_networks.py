@@ -78,7 +78,6 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
     def _prepare(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, members: int) -> Problem:
         """Check the data and make them ready; sets the encoder and the target's mean and scale."""
         training = self._check_network_params()
-        self.__dict__.pop(self._fitted, None)  # what an earlier fit has learned does not fit what follows
         if y is None:
             raise ValueError(
                 "y must be given: this estimator requires y to be passed, but the target y is None"

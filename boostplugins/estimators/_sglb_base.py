@@ -213,9 +213,6 @@ class SGLBBase(SGLBModels):
     ) -> None:
         if not isinstance(callbacks, (list, tuple, type(None))):
             raise TypeError(f"callbacks must be a list of callbacks or None, got {callbacks!r}")
-        # Without them a fit that breaks off is no fit: an earlier one's belong to other settings.
-        for name in ("models_", "_virtual"):
-            self.__dict__.pop(name, None)
         self._fitted_on = self.booster
         seed = seed_of(self.random_state)
         if eval_set is None and self.validation_fraction is not None and len(y) > 1:

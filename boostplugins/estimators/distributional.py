@@ -14,6 +14,7 @@ from boostplugins.estimators import _holding_out
 from boostplugins.estimators._distributional_training import TrainedDistributional
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import seed_of
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.estimators._rows import Rows, check_rows, held_out, pick
 from boostplugins.estimators._units import Units
 from boostplugins.families import Family, get_family
@@ -200,6 +201,7 @@ class DistributionalRegressor(TrainedDistributional):
         tags.input_tags.categorical = True
         return tags
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -236,8 +238,6 @@ class DistributionalRegressor(TrainedDistributional):
         self._check_settings(eval_set is not None)
         if not isinstance(self.family, str) or self.family != "auto":
             self._check_pairs(get_family(self.family))
-        # Without models a fit that breaks off is no fit: an earlier one's belong to other settings.
-        self.__dict__.pop("models_", None)
         frame, self.categorical_features_ = fit_frame(self, X, self.cat_features)
         rows = check_rows(frame, y, sample_weight, offset, "y", self._read)
         held = self._held(eval_set)

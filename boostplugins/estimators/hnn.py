@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins.estimators._networks import PairRegressor, hidden_units
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.usnrt.workers import Progress
 
 
@@ -126,6 +127,7 @@ class HNNRegressor(PairRegressor):
         self.verbose = verbose
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators._networks import NetworkRegressor, hidden_units
 from boostplugins.estimators._progress import shown
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.predictive import Predictive
 from boostplugins.usnrt.kernels import Rows
 from boostplugins.usnrt.network import Network, NetworkSpec, thinned, train_network
@@ -138,6 +139,7 @@ class MCDropoutRegressor(NetworkRegressor):
         self.verbose = verbose
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

@@ -15,6 +15,7 @@ from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import labels_of
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.estimators._rows import check_rows, held_out
 from boostplugins.estimators._sglb_base import SGLBBase
 from boostplugins.losses import Logistic, Loss, Softmax, get_loss
@@ -106,6 +107,7 @@ class SGLBClassifier(ClassifierMixin, SGLBBase):
     (150,)
     """
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

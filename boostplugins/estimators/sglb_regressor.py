@@ -14,6 +14,7 @@ from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_target, check_weight
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import labels_of
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.estimators._rows import check_rows, held_out
 from boostplugins.estimators._sglb_base import SGLBBase
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
@@ -114,6 +115,7 @@ class SGLBRegressor(ProbabilisticRegressorMixin, SGLBBase):
     (442, 2)
     """
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators._networks import PairRegressor, hidden_units, least_rows
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.usnrt.growth import TreePlan
 from boostplugins.usnrt.picture import draw_tree
 from boostplugins.usnrt.splits import SPLIT_TESTS
@@ -160,6 +161,7 @@ class USNRTRegressor(PairRegressor):
         self.verbose = verbose
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
