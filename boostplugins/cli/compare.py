@@ -16,8 +16,17 @@ from boostplugins.cli.columns import add_options as add_column_options
 from boostplugins.cli.columns import check_columns
 from boostplugins.cli.errors import UsageError
 from boostplugins.cli.outputs import check_folder
-from boostplugins.cli.tables import drop_names, is_classification, read_table, split_target
+from boostplugins.cli.tables import drop_names, is_classification, read_table, split_target, tell_classes
 from boostplugins.compare import compare, model_names, summary
+
+_WIDTH = 110  # characters of a line of the table
+SCORES = """\
+log_score: mean log density, higher is better (of counts and classes a log probability, which is no density:
+  compare these among themselves); crps, in units of the target, and brier: lower is better;
+coverage_90, width_90: share of rows inside 90 % intervals (of classes: sets) and their mean width;
+ece: error of the promised levels, lower is better; prr: how well uncertainty ranks the errors, 1 is best;
+ku_auc, tu_auc: how well knowledge and total uncertainty tell the rows of --shift-by from test rows.
+"""
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -81,6 +90,8 @@ def run_compare(options: argparse.Namespace) -> None:
     if options.list:
         print("\n".join(model_names(classify)))
         return
+    if classify and options.task == "auto":
+        tell_classes(y, options.target)
     check_folder(folder)
     _check(options, y, classify)
     if options.id is not None and options.id not in X.columns:
@@ -125,7 +136,7 @@ def run_compare(options: argparse.Namespace) -> None:
     print(
         f"\nMeans over {options.cv} folds ± standard errors; * differs from {found['model'].iloc[0]} by more"
     )
-    print(f"than two standard errors. Written: {folder / 'table.csv'}")
+    print(f"than two standard errors. Written: {folder / 'table.csv'}; --help says what the scores are")
 
 
 def _check(options: argparse.Namespace, y: pd.Series, classify: bool) -> None:
@@ -161,5 +172,5 @@ def _shown(table: pd.DataFrame) -> str:
     """Scores side by side, errors below, where long texts do not tear the columns apart."""
     short = summary(table)
     errors = short.pop("error") if "error" in short else pd.Series(dtype=object)
-    lines = [short.to_string()] if short.shape[1] else []
+    lines = [short.to_string(line_width=_WIDTH)] if short.shape[1] else []
     return "\n".join([*lines, *(f"{name}: {text}" for name, text in errors.items() if text)])

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from boostplugins import __version__
 from boostplugins.cli.columns import add_options as add_column_options
+from boostplugins.cli.compare import SCORES
 from boostplugins.cli.compare import add_options as add_compare_options
 from boostplugins.cli.demo import run_demo
 from boostplugins.cli.errors import UsageError
-from boostplugins.cli.uncertainty import run_uncertainty
+from boostplugins.cli.uncertainty import COLUMNS, run_uncertainty
 
 _BAD_INPUT = 2
 _INTERRUPTED = 130
@@ -58,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     uncertainty = commands.add_parser(
         "uncertainty",
         help="predict NEW.csv with knowledge, data and total uncertainty, learnt from TRAIN.csv",
+        epilog=COLUMNS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     uncertainty.add_argument("train", type=Path, metavar="TRAIN.csv", help="rows to learn from")
     uncertainty.add_argument("new", type=Path, metavar="NEW.csv", help="rows to predict")
@@ -79,7 +82,18 @@ def _parser() -> argparse.ArgumentParser:
     uncertainty.add_argument("--trees", type=int, default=500, help="iterations of the chain (default 500)")
     uncertainty.add_argument("--coverage", type=float, default=0.9, help="of the intervals (default 0.9)")
     uncertainty.add_argument("--seed", type=int, default=0, help="same seed, same results (default 0)")
-    uncertainty.add_argument("--save", type=Path, metavar="MODEL", help="keep the model in this file")
+    uncertainty.add_argument(
+        "--save",
+        type=Path,
+        metavar="MODEL",
+        help="keep the model in this file, which SGLBClassifier.load or SGLBRegressor.load reads",
+    )
     uncertainty.set_defaults(run=run_uncertainty)
-    add_compare_options(commands.add_parser("compare", help="compare models on DATA.csv by cross-validation"))
+    comparing = commands.add_parser(
+        "compare",
+        help="compare models on DATA.csv by cross-validation",
+        epilog=f"scores:\n{SCORES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_compare_options(comparing)
     return parser

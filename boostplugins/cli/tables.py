@@ -251,6 +251,24 @@ def is_classification(y: pd.Series, task: str) -> bool:
     return bool((y == np.floor(y)).all() and y.nunique() <= min(MOST_CLASSES, max(2, len(y) // 10)))
 
 
+def tell_classes(y: pd.Series, target: str) -> None:
+    """Say that numbers were taken as classes, which the user may not have meant.
+
+    Parameters
+    ----------
+    y : Series
+        Target that `is_classification` found to hold classes by itself.
+    target : str
+        Its name.
+    """
+    if y.nunique() > 2 and pd.api.types.is_numeric_dtype(y):
+        print(
+            f"{target} holds {y.nunique()} different whole numbers: they are taken as classes; "
+            "--task regression takes them as numbers",
+            file=sys.stderr,
+        )
+
+
 def refuse_broken_numbers(y: pd.Series, target: str) -> None:
     """Stop where a target is nearly all numbers: a few bad cells do not make classes of it.
 

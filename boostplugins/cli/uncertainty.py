@@ -20,10 +20,18 @@ from boostplugins.cli.tables import (
     read_table,
     refuse_broken_numbers,
     split_target,
+    tell_classes,
 )
 from boostplugins.estimators.sglb import SGLBClassifier, SGLBRegressor
 
 _WRITTEN = ("prediction", "knowledge", "data", "total", "lower", "upper")
+COLUMNS = """\
+columns of OUT.csv, of numbers and of classes:
+  prediction              mean; the most probable class (its probabilities: proba_...)
+  knowledge, data, total  variances in squared units of the target; nats. Knowledge: what the
+                          model has not seen; data: noise; total: their sum
+  lower, upper            interval of the target; of the probability of the predicted class
+"""
 _CLASS_LIMIT = 200  # beyond, a target is no class: the chain would take hours
 
 
@@ -58,6 +66,7 @@ def run_uncertainty(options: argparse.Namespace) -> None:
     classify = is_classification(y, options.task)
     if classify and options.task == "auto":
         refuse_broken_numbers(y, options.target)
+        tell_classes(y, options.target)
     if classify and y.nunique() > _CLASS_LIMIT:
         raise UsageError(
             f"--target {options.target} holds {y.nunique()} classes, at most {_CLASS_LIMIT} are taken; "

@@ -38,6 +38,7 @@ _CLASS_MOST_SHRINK, _MEAN_MOST_SHRINK = 0.03, 0.5
 _DEPTH, _CLASS_LEAVES, _MEAN_LEAVES = 6, 31, 64
 _MOST_DECAY = 40.0  # of shrink * step * iterations: what LightGBM's smallest leaf values still hold
 _LEAVES_AT_LEAST = 10  # room that the least leaf size leaves small sets
+_FEWEST_MEMBERS = 5
 _FEWEST_CYCLES, _LONGEST_CYCLE = 10, 50  # members cost little, and more of them score better
 _STEP_NAMES = ("learning_rate", "eta", "shrinkage_rate")
 _SEED_STRIDE = 0x9E3779B97F4A7C15  # apart from the noise keys of neighbouring seeds
@@ -298,6 +299,13 @@ class SGLBBase(SGLBModels):
         self.models_: list[Any] = models
         self._virtual = self._ensembles()
         self.loss_ = self._virtual[0].loss
+        if self.n_members_ < _FEWEST_MEMBERS and self.n_iterations_ < self.n_estimators:
+            warnings.warn(
+                f"training stopped early with {self.n_members_} members, too few for knowledge uncertainty; "
+                f"raise early_stopping_rounds, got {self.early_stopping_rounds}, or leave it out",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _can_stratify(self, y: np.ndarray) -> bool:
         counts = np.bincount(y.astype(int))

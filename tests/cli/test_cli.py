@@ -164,6 +164,18 @@ def test_the_files_read_are_never_overwritten(name, files, capsys):
     assert (files / name).read_text() == before
 
 
+@pytest.mark.parametrize(("kinds", "told"), [(3, True), (2, False)])
+def test_numbers_taken_as_classes_are_told(kinds, told, files, capsys):
+    """Counts, ratings and stages look alike: the user says what they are."""
+    frame = pd.read_csv(files / "train.csv")
+    frame.assign(y=np.arange(len(frame)) % kinds).to_csv(files / "counts.csv", index=False)
+    options = ["--booster", "lightgbm", "--trees", "20"]
+    assert run(_command(files, *options, train="counts.csv")) == 0
+    assert ("taken as classes; --task regression" in capsys.readouterr().err) == told
+    assert run(_command(files, *options, "--task", "regression", train="counts.csv")) == 0
+    assert "taken as classes" not in capsys.readouterr().err
+
+
 def test_a_bad_cell_does_not_make_classes_of_numbers(files, capsys):
     table = pd.read_csv(files / "train.csv").astype({"y": object})
     table.loc[3, "y"] = "abc"
