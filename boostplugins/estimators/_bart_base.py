@@ -195,15 +195,19 @@ class BayesianTrees(BaseEstimator):
         self._finish(collect(runs))
         if self.rhat_ > _RHAT_LIMIT:
             warnings.warn(
-                f"chains disagree: the split R-hat of {self.rhat_of_} is {self.rhat_:.2f}, above "
-                f"{_RHAT_LIMIT}; raise n_burn and n_draws, or draw on with sample_more{self._advice()}",
+                f"chains disagree: the split R-hat of {self._worst()} is {self.rhat_:.4g}, above "
+                f"{_RHAT_LIMIT}; {self._advice()}",
                 MixingWarning,
                 stacklevel=4,
             )
 
+    def _worst(self) -> str:
+        """Name the quantity of the largest R-hat in the user's words."""
+        return self.rhat_of_
+
     def _advice(self) -> str:
-        """Say more of chains that disagree, where there is more to say."""
-        return ""
+        """Say what helps chains that disagree."""
+        return "raise n_burn and n_draws, or draw on with sample_more"
 
     def _finish(self, posterior: Posterior) -> None:
         self.posterior_ = posterior

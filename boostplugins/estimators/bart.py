@@ -52,11 +52,12 @@ class TreeRegressor(RegressionResults, SavedTrees):
         target = (y - self._centre) / self._scale
         n_levels = np.array([len(levels or ()) for levels in self._columns.levels])
         self._bins = Bins.learn(matrix, n_levels, self.max_bins)
-        z = np.empty((len(y), 0))
+        z, indicators = np.empty((len(y), 0)), np.array(False)
         self._variance_design = None
         if not (isinstance(features, str) and features == "none"):
             self._variance_design = VarianceDesign.learn(X, matrix, self._columns, features)
             z = self._variance_design.standardised(X, matrix, self._columns)
+            indicators = self._variance_design.indicators(self._columns)
         varies = z.shape[1] > 0 or hyper.n_variance_trees > 0
         some = calibration_rows(len(y))
         guess = guess_sigma(self._regressors(matrix[some]), target[some], self._weight[some], varies)
@@ -71,6 +72,7 @@ class TreeRegressor(RegressionResults, SavedTrees):
             guess**2,
             0.0,
             _spread(target, self._weight),
+            indicators,
         )
         self._sample(problem, hyper, matrix)
         return self

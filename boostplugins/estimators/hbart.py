@@ -7,10 +7,12 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_option, check_real
 from boostplugins.estimators.bart import TreeRegressor
+from boostplugins.hbart.design import INDICATOR_SCALE
 from boostplugins.hbart.priors import Hyperparameters
 
 _PAPER_K = 2.0
@@ -18,6 +20,7 @@ _PAPER_K = 2.0
 # collinear, rounding would bury the data under them.
 _GAMMA_VARIANCES = (1e-9, 1e6)
 _FEW_ACCEPTED = 0.1  # of gamma's proposals; dozens of covariates have no more
+_FEW_ROWS = 20  # of a level: they tell its log variance to within 0.6, two standard errors
 _SPREADS = (1e-4, 1e4)  # beyond them the gamma functions of the leaf factors' prior lose their digits
 
 
@@ -50,9 +53,14 @@ class HBARTRegressor(TreeRegressor):
     variance_spread : float, default=1.5
         Prior standard deviation of log sigma^2(x) under a variance forest, about.
     gamma_prior_variance : float, default=1000.0
-        Prior variance of the effect of each covariate, per standard deviation of the covariate. The
-        default hardly shrinks; with many covariates for the rows at hand choose less, or let
-        `HBARTRegressorCV` choose. Factors beyond exp(-60) .. exp(60) are excluded.
+        Prior variance of the effect of each numeric covariate, per standard deviation of the covariate.
+        The default hardly shrinks; with many covariates for the rows at hand choose less, or let
+        `HBARTRegressorCV` choose. Effects of levels have a prior variance of 4 times this (per standard
+        deviation of a balanced 0/1 column, 0.5), but of level_spread**2 at most. Factors beyond exp(-60) ..
+        exp(60) are excluded.
+    level_spread : float, default=0.5
+        Largest prior standard deviation of the effect on log sigma^2 of a category's level, and of a
+        value's being missing, however few its rows.
     gamma_proposal : {"mode", "slice", "gamerman"}, default="mode"
         How gamma moves: by Metropolis with a multivariate t around the conditional mode; by elliptical
         slices of the same t, which always move, where dozens of covariates leave the first few accepted
@@ -111,6 +119,17 @@ class HBARTRegressor(TreeRegressor):
     MixingWarning
         Where `rhat_` exceeds 1.05.
 
+    Notes
+    -----
+    A level of m rows tells its log variance to within a standard error of sqrt(2 / m), and the mean may fit
+    all of them: the prior has to say what few rows do not. Under a vague one, whose standard deviation is
+    that of the coefficient per standard deviation of a 0/1 column, a rare level's variance may be anything
+    within the factors that are not excluded, and intervals with it. So the prior of a level's effect is of
+    the noise itself, the same for rare and common levels: with the default `level_spread` of 0.5, two
+    levels' standard deviations of the noise differ a priori by a factor of 2 or less (0.95 probability),
+    and much more where their rows say so. Numbers keep the vague prior, 0/1 columns among them: give rare
+    categories as levels, or choose a lower `gamma_prior_variance`.
+
     References
     ----------
     .. [1] Bleich, Kapelner (2014), Bayesian additive regression trees with parametric models of
@@ -148,6 +167,7 @@ class HBARTRegressor(TreeRegressor):
         n_variance_trees: int = 20,
         variance_spread: float = 1.5,
         gamma_prior_variance: float = 1000.0,
+        level_spread: float = 0.5,
         gamma_proposal: str = "mode",
         k: float | str | None = None,
         alpha: float = 0.95,
@@ -173,6 +193,7 @@ class HBARTRegressor(TreeRegressor):
         self.n_variance_trees = n_variance_trees
         self.variance_spread = variance_spread
         self.gamma_prior_variance = gamma_prior_variance
+        self.level_spread = level_spread
         self.gamma_proposal = gamma_proposal
         self.k = k
         self.alpha = alpha
@@ -215,14 +236,36 @@ class HBARTRegressor(TreeRegressor):
             return None if self.variance == "forest" else _PAPER_K
         return super()._k()
 
+    def _worst_covariate(self) -> int | None:
+        """Number of the variance covariate of the largest R-hat, None for another quantity."""
+        name, _, number = self.rhat_of_.partition("[")
+        return int(number.removesuffix("]")) if name == "gamma" else None
+
+    def _worst(self) -> str:
+        j = self._worst_covariate()
+        return super()._worst() if j is None else f"gamma[{self.variance_names_[j]}]"
+
     def _advice(self) -> str:
+        more, j = super()._advice(), self._worst_covariate()
         accepted = self.acceptance_.get("gamma", 1.0)
-        if accepted > _FEW_ACCEPTED:
-            return ""
-        return (
-            f". {accepted:.1%} of gamma's proposals were accepted: gamma_proposal='slice' always moves, and "
-            "fewer variance_features mix better"
-        )
+        if accepted <= _FEW_ACCEPTED:
+            stuck = (
+                f"{accepted:.1%} of gamma's proposals were accepted: gamma_proposal='slice' always moves, "
+                "and a lower gamma_prior_variance, fewer variance_features or variance='forest' mix better"
+            )
+            return stuck if j is not None else f"{more}. {stuck}"
+        rows = None if j is None else self._rows_of_indicator(j)
+        if rows is None or rows >= _FEW_ROWS:
+            return more
+        few = "1 row" if rows == 1 else f"{rows} rows"
+        return f"it has {few}: a lower level_spread, or variance='forest', asks less of so few"
+
+    def _rows_of_indicator(self, j: int) -> int | None:
+        """Training rows of a level, or with a missing value; None for a number."""
+        design = self._variance_design
+        if design is None or not np.broadcast_to(design.indicators(self._columns), len(design.names))[j]:
+            return None
+        return round(float(design.centre[j]) * len(self._weight))
 
     def _check_variance(self) -> tuple[Hyperparameters, Any]:
         check_option("variance", self.variance, ("log-linear", "forest", "constant"))
@@ -249,6 +292,8 @@ class HBARTRegressor(TreeRegressor):
             "n_variance_trees": int(self.n_variance_trees) if self.variance == "forest" else 0,
             "variance_spread": check_real("variance_spread", self.variance_spread, *_SPREADS),
             "gamma_var": check_real("gamma_prior_variance", self.gamma_prior_variance, *_GAMMA_VARIANCES),
+            "indicator_var": (INDICATOR_SCALE * check_real("level_spread", self.level_spread, *_SPREADS))
+            ** 2,
             "gamerman": self.gamma_proposal == "gamerman",
             "slices": self.gamma_proposal == "slice",
         }

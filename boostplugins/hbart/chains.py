@@ -40,6 +40,7 @@ class Problem(NamedTuple):
     sigma2: float  # start
     offset: float
     spread: float = 0.5  # rough upper guess of the standard deviation of f, for drawn leaf variances
+    indicators: np.ndarray = np.array(False)  # bool (k,) or (): variance covariates that are a level's
 
 
 @dataclass
@@ -108,7 +109,7 @@ def start_run(
     chain = Chain(
         mean,
         variance,
-        _start_linear(problem.z, given, hyper, informed),
+        _start_linear(problem, given, hyper, informed),
         problem.target.copy(),
         problem.sign,
         np.array([problem.sigma2]),
@@ -123,9 +124,11 @@ def start_run(
     return Run(chain, rng, Pieces(), changed, current)
 
 
-def _start_linear(z: np.ndarray, given: np.ndarray, hyper: Hyperparameters, informed: bool) -> LogLinear:
+def _start_linear(problem: Problem, given: np.ndarray, hyper: Hyperparameters, informed: bool) -> LogLinear:
+    z = problem.z
     k = z.shape[1]
     tight = np.full(k, 1.0 / hyper.gamma_var)
+    tight[np.broadcast_to(problem.indicators, k)] = 1.0 / min(hyper.gamma_var, hyper.indicator_var)
     zt = np.ascontiguousarray(z.T if informed else np.zeros_like(z.T), dtype=np.float32)
     information = np.diag(tight)
     for first in range(0, len(z), _BLOCK_ROWS):  # no second copy of all rows
@@ -261,7 +264,7 @@ def collect(runs: Sequence[Run]) -> Posterior:
     return Posterior.join([run_.pieces for run_ in runs])
 
 
-def show_progress(name: str, start: int, total: int) -> Callable[[int], None]:
+def show_progress(name: str, start: int, total: int, unit: str = "iteration") -> Callable[[int], None]:
     """Make a progress line on the standard error stream.
 
     Parameters
@@ -272,6 +275,8 @@ def show_progress(name: str, start: int, total: int) -> Callable[[int], None]:
         Iterations done before.
     total : int
         Iterations in all.
+    unit : str, default="iteration"
+        What is counted.
 
     Returns
     -------
@@ -281,7 +286,7 @@ def show_progress(name: str, start: int, total: int) -> Callable[[int], None]:
 
     def show(done: int) -> None:
         end = "\n" if start + done >= total else ""
-        sys.stderr.write(f"\r{name}: iteration {start + done} of {total}{end}")
+        sys.stderr.write(f"\r{name}: {unit} {start + done} of {total}{end}")
         sys.stderr.flush()
 
     return show

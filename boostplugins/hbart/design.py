@@ -11,6 +11,10 @@ from sklearn.base import clone
 
 from boostplugins.hbart.columns import Columns
 
+# Scale of 0/1 columns of levels and missing values: the standard deviation of a balanced one. With its own
+# one the same prior would let a level of few rows have the largest effect.
+INDICATOR_SCALE = 0.5
+
 
 def expand(matrix: np.ndarray, columns: Columns, which: Sequence[int], missing: Sequence[bool]) -> Any:
     """Turn columns into regressors: means for missing values with an indicator, one column a level.
@@ -65,7 +69,8 @@ class VarianceDesign:
     names : tuple of str
         Names of the covariates.
     centre, scale : ndarray of shape (k,)
-        Means and standard deviations in training.
+        Means and standard deviations in training; of the indicators of levels and of missing values the
+        scale is that of a balanced one, however rare the level.
     low, high : ndarray of shape (k,), optional
         Ranges in training, to which covariates of new rows are cut; both the mean for a constant one.
         Without limit in models saved before there were ranges.
@@ -123,9 +128,32 @@ class VarianceDesign:
         del squares
         # A constant column has no effect that data could show: cut to its mean it has none anywhere.
         varies = scale > 1e-12 * np.maximum(np.abs(centre), 1e-300)
+        scale = np.where(blank.indicators(columns), INDICATOR_SCALE, scale)
         low = np.where(varies, np.where(present, raw, np.inf).min(axis=0), centre)
         high = np.where(varies, np.where(present, raw, -np.inf).max(axis=0), centre)
         return cls(which, missing, transform, tuple(names), centre, np.where(varies, scale, 1.0), low, high)
+
+    def indicators(self, columns: Columns) -> np.ndarray:
+        """Say which covariates are indicators.
+
+        Parameters
+        ----------
+        columns : Columns
+            What the columns are.
+
+        Returns
+        -------
+        ndarray of bool of shape (k,), or of shape () for a function's covariates
+            True for levels and for being missing; a function's covariates are numbers.
+        """
+        if self.transform is not None:
+            return np.array(False)
+        flags: list[bool] = []
+        for j in self.which:
+            levels = columns.levels[j]
+            flags += [False] if levels is None else [True] * len(levels)
+            flags += [True] * self.missing[j]
+        return np.array(flags, dtype=bool)
 
     def _raw(self, X: Any, matrix: np.ndarray, columns: Columns) -> tuple[np.ndarray, list[str]]:
         if self.transform is None:
@@ -154,8 +182,9 @@ class VarianceDesign:
         Returns
         -------
         ndarray of shape (n, k)
-            Covariates of mean 0 and standard deviation 1 in training, cut to their range there; a missing
-            value is 0, and so are all columns of a missing or unseen level that no indicator stands for.
+            Covariates of mean 0 and, but for indicators, standard deviation 1 in training, cut to their
+            range there; a missing value is 0, and so are all columns of a missing or unseen level that no
+            indicator stands for.
         """
         raw, _ = self._raw(X, matrix, columns)
         if raw.shape[1] != len(self.names):

@@ -54,6 +54,8 @@ class Hyperparameters:
         Chances of GROW, PRUNE and SWAP; CHANGE takes the rest.
     gamma_var : float
         Prior variance of each coefficient of the standardised variance covariates.
+    indicator_var : float
+        The same of the indicators of levels, where that is less.
     gamma_mean : float
         Their prior mean.
     variance_spread : float
@@ -80,6 +82,7 @@ class Hyperparameters:
     p_prune: float = 2.5 / 9.0
     p_swap: float = 0.0
     gamma_var: float = 1000.0
+    indicator_var: float = 1000.0
     gamma_mean: float = 0.0
     variance_spread: float = 1.5
     gamerman: bool = False

@@ -119,7 +119,7 @@ def test_proposals_that_are_never_accepted_are_told_and_slices_always_move():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 80)), rng.normal(size=100)
     with pytest.warns(
-        MixingWarning, match=r"R-hat of gamma\[0\] is inf.*gamma_proposal='slice' always moves"
+        MixingWarning, match=r"R-hat of gamma\[x0\] is inf.*gamma_proposal='slice' always moves"
     ):
         stuck = HBARTRegressor(**SHORT).fit(X, y)
     assert stuck.acceptance_["gamma"] == 0
