@@ -21,6 +21,7 @@ from boostplugins.estimators._frames import fit_frame
 from boostplugins.estimators._rows import check_rows
 from boostplugins.estimators.hbart import HBARTRegressor
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
+from boostplugins.hbart.chains import show_progress
 from boostplugins.predictive import Predictive
 
 # The prior variances that the paper proposes to choose among, with two values each of k and (nu, q).
@@ -39,6 +40,8 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
         prior variances of gamma of 0.01, 1 and 1000.
     cv : int, splitter or None, default=None
         Folds; None is 5.
+    verbose : bool or int, default=False
+        Whether to show the fits done on the standard error stream.
 
     Attributes
     ----------
@@ -53,6 +56,11 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
     -----
     The log score is the mean log predictive density, proper for mean and variance together; squared
     error would not see the prior of gamma.
+
+    There are as many fits as candidates times folds, and one more: 31 with the defaults, each at the cost
+    of one fit of the estimator, that is together minutes for some thousand rows. Fewer candidates or folds,
+    or an estimator of fewer iterations or trees, are in proportion cheaper; `n_jobs` of the estimator
+    runs its chains side by side.
 
     Examples
     --------
@@ -73,10 +81,13 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
         estimator: HBARTRegressor | None = None,
         param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = None,
         cv: Any = None,
+        *,
+        verbose: bool | int = False,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.cv = cv
+        self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> HBARTRegressorCV:
         """Choose and fit.
@@ -108,17 +119,24 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
         candidates = list(ParameterGrid(_DEFAULT_GRID if self.param_grid is None else self.param_grid))
         folds = list(check_cv(self.cv, target).split(X, target))
         self.cv_results_ = []
+        done, total = 0, len(candidates) * len(folds) + 1
+        show = show_progress(type(self).__name__, 0, total, "fit") if self.verbose else None
         for params in candidates:
-            scores = [
-                self._score(clone(base).set_params(**params, checkpoint=None), X, target, weight, fold)
-                for fold in folds
-            ]
+            scores = []
+            for fold in folds:
+                model = clone(base).set_params(**params, checkpoint=None)
+                scores.append(self._score(model, X, target, weight, fold))
+                done += 1
+                if show is not None:
+                    show(done)
             values = np.array(scores)
             error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
             result = {"params": params, "log_score": float(values.mean()), "standard_error": float(error)}
             self.cv_results_.append(result)
         self.best_params_ = max(self.cv_results_, key=lambda result: result["log_score"])["params"]
         self.best_estimator_ = clone(base).set_params(**self.best_params_).fit(X, target, sample_weight)
+        if show is not None:
+            show(total)
         return self
 
     def _score(self, model: HBARTRegressor, X: Any, y: np.ndarray, weight: np.ndarray, fold: Any) -> float:
@@ -164,6 +182,7 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
             "best": best,
             "base": None if self.estimator is None else pack_params(self.estimator.get_params(deep=False)),
             "cv": int(self.cv) if isinstance(self.cv, (int, np.integer)) else None,
+            "verbose": int(self.verbose),
             "results": [{**result, "params": pack_params(result["params"])} for result in self.cv_results_],
             "best_params": pack_params(self.best_params_),
         }
@@ -193,7 +212,7 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
             base = None if state["base"] is None else HBARTRegressor(**unpack_params(state["base"]))
             results = [{**result, "params": unpack_params(result["params"])} for result in state["results"]]
             grid = [{name: [value] for name, value in result["params"].items()} for result in results]
-            model = cls(base, grid, state["cv"])
+            model = cls(base, grid, state["cv"], verbose=state.get("verbose", False))
             model.cv_results_, model.best_params_ = results, unpack_params(state["best_params"])
             model.best_estimator_ = HBARTRegressor._unpack(state["best"], arrays)
             model.n_features_in_ = model.best_estimator_.n_features_in_
