@@ -301,8 +301,9 @@ class SGLBBase(SGLBModels):
         self.loss_ = self._virtual[0].loss
         if self.n_members_ < _FEWEST_MEMBERS and self.n_iterations_ < self.n_estimators:
             warnings.warn(
-                f"training stopped early with {self.n_members_} members, too few for knowledge uncertainty; "
-                f"raise early_stopping_rounds, got {self.early_stopping_rounds}, or leave it out",
+                f"training stopped after {self.n_iterations_} of {self.n_estimators} iterations with "
+                f"{self.n_members_} members, too few for knowledge uncertainty; give early stopping more "
+                "patience, or leave it out",
                 UserWarning,
                 stacklevel=4,
             )

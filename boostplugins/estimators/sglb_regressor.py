@@ -227,7 +227,9 @@ def _check_rounding(y: np.ndarray) -> None:
     """Refuse responses whose spread is lost in the single precision in which boosters keep labels."""
     with np.errstate(all="ignore"):
         lost = np.std(y - y.astype(np.float32))
-        spread = np.std(y)
+        spread = np.std(y - y[0])
+    if (y == y[0]).all():  # whose computed spread is not quite 0; nothing is to be learned from it
+        spread = lost = 0.0
     if not np.abs(y).max() < _LARGEST or 0.0 < spread < _LEAST_SPREAD:
         raise ValueError(
             f"y must have a standard deviation of at least {_LEAST_SPREAD:g} and no value beyond "

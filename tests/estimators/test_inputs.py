@@ -119,6 +119,7 @@ def test_other_held_out_rows_are_refused(model, rows):
             model.fit(X, y, eval_set=(X, few))
 
 
+@pytest.mark.filterwarnings("ignore:training stopped after")  # with few members
 @pytest.mark.parametrize("model", [BOOSTED[0], BOOSTED[2]], ids=named)
 def test_weights_of_held_out_rows_count(model, rows):
     X, y = rows

@@ -244,6 +244,14 @@ def test_c03_units_of_the_response(booster, loss, data, capfd):
         )
 
 
+@pytest.mark.filterwarnings("ignore:the target does not vary")
+def test_a_constant_whose_computed_spread_is_rounding():
+    y = np.full(30, 0.00087)
+    assert 0.0 < np.std(y) < 1e-18
+    fitted = SGLBRegressor(**SMALL).fit(np.arange(30.0)[:, None], y)
+    np.testing.assert_allclose(fitted.predict([[1.0]]), y[0], rtol=1e-12)
+
+
 @pytest.mark.parametrize("y", [1e-30 * np.arange(30.0), 1e300 * np.arange(30.0), np.full(30, 1e300)])
 def test_units_out_of_range_are_named(y):
     with pytest.raises(ValueError, match="y must have a standard deviation of at least .* use another unit"):
@@ -293,7 +301,7 @@ def test_i02_early_stopping_on_held_out_rows(booster):
         validation_fraction=0.3,
         n_jobs=1,
     )
-    with pytest.warns(UserWarning, match="stopped early with [1-4] members, too few for knowledge"):
+    with pytest.warns(UserWarning, match="of 400 iterations with [1-4] members, too few for knowledge"):
         pipeline = make_pipeline(StandardScaler(), model).fit(X, y)
     assert 0 < pipeline[-1].n_iterations_ < 400
     patient = model.set_params(early_stopping_rounds=100, learning_rate=0.02)

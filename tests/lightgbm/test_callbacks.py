@@ -112,6 +112,7 @@ def test_e02_a_metric_of_ones_own_says_its_direction():
     assert booster.best_score["valid_0"]["accuracy"] > 0.7
 
 
+@pytest.mark.filterwarnings("ignore:training stopped after")  # with few members
 def test_e03_e04_hooks_of_estimator_callbacks():
     X, y = regression(60)
 

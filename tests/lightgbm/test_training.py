@@ -55,6 +55,7 @@ def test_categories_and_missing_values():
     np.testing.assert_array_equal(reordered, model.predict_proba(frame.head(5)))
 
 
+@pytest.mark.filterwarnings("ignore:training stopped after")  # with few members
 def test_early_stopping_keeps_its_trees_and_files_keep_the_model(tmp_path):
     X, y = rows()
     options = FAST | {"early_stopping_rounds": 8, "validation_fraction": 0.25, "n_estimators": 80}
