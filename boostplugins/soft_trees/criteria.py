@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from boostplugins.soft_trees.clipping import smooth_clip
 from boostplugins.soft_trees.kernels import differentiate, evaluate
 from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
 from boostplugins.soft_trees.tree import SoftTree
@@ -112,6 +113,8 @@ def effective_df(objective: Objective, predictors: Sequence[Predictor]) -> float
     rows = sample_rows(len(objective.y), DF_ROWS)
     blocks = [b.rows(rows) for b in objective.blocks]
     raw = np.stack([p.value(b) for p, b in zip(predictors, blocks)], axis=1)
+    if objective.limits is not None:
+        raw, _ = smooth_clip(raw, *objective.limits)
     _, fisher = objective.family.score_and_fisher(objective.y[rows], raw)
     fisher = fisher * objective.weight[rows, None]
     scale = objective.weight.sum() / max(objective.weight[rows].sum(), 1e-300)

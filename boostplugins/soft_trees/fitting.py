@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,7 +10,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from boostplugins.families import Family
-from boostplugins.families._steps import limits
+from boostplugins.soft_trees.bounds import bounded, limits_of_growth, spread_limits
 from boostplugins.soft_trees.criteria import DF_ROWS, curvature, information, jacobian
 from boostplugins.soft_trees.encoding import Encoder
 from boostplugins.soft_trees.growth import Grown, Growth, grow
@@ -22,10 +20,9 @@ from boostplugins.soft_trees.refine import solve_positive
 from boostplugins.soft_trees.smoothing import choose_smoothing
 from boostplugins.soft_trees.structured import Term
 from boostplugins.soft_trees.studentize import refit_spread
+from boostplugins.soft_trees.ties import find_ties
 from boostplugins.soft_trees.tree import SoftTree
 from boostplugins.soft_trees.units import response_units
-
-logger = logging.getLogger(__name__)
 
 # The decreasing path that ridge="auto" walks.
 RIDGE_PATH = (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
@@ -35,16 +32,6 @@ _WAIT, _WAIT_OF_FEW, _FEW = 1, 2, 2000
 # Node coefficients of later parameters (deviations, shapes: log units, of which 1 is much) are penalised
 # this much more than those of the first, which come in units of the response.
 _FIRMNESS = 30.0
-# How far a location may leave the range of its training values, as a share of that range; scales and
-# shapes may not: a straight line in log units soon promises far too much.
-_BEYOND = 0.25
-
-# Rows that a least spread needs: so many, or this share of all.
-_FEW_ROWS, _FEW_SHARE = 10, 0.01
-# Equal responses, at least and as a share of the rows, that a vanishing spread is put down to.
-_TIED, _TIED_SHARE = 10, 0.05
-# Responses are rounded where so few of them differ; gaps below this share of their range are the same value.
-_ROUNDED, _SAME = 0.5, 1e-6
 
 
 @dataclass(frozen=True)
@@ -148,15 +135,14 @@ def fit_model(
     if not settings.inner:
         grown = replace(grown, predictors=[Predictor(p.gamma, p.tree.push_down()) for p in grown.predictors])
     change = float(weight.sum()) * units.log_scale(family)
-    floor = _floor(family, y, weight)
-    bounded = tuple(
-        _bounded(
-            units.fold(p, k), block, k in family.locations, k in family.scales and k > 0, float(floor[k])
-        )
-        for k, (p, block) in enumerate(zip(grown.predictors, blocks))
+    floor, ceiling = spread_limits(family, y, weight)
+    folded = [units.fold(p, k) for k, p in enumerate(grown.predictors)]
+    predictors = tuple(
+        bounded(p, block, k in family.locations, k in family.scales and k > 0, *map(float, (low, high)))
+        for k, (p, block, low, high) in enumerate(zip(folded, blocks, floor, ceiling))
     )
-    raw = np.stack([p.value(block) for p, block in zip(bounded, blocks)], axis=1)
-    fit = replace(objective, y=y).log_likelihood(raw)
+    raw = np.stack([p.value(block) for p, block in zip(predictors, blocks)], axis=1)
+    fit = replace(objective, y=y, limits=None).log_likelihood(raw)
     lost = grown.log_likelihood - change - fit  # to the bounds
     figures = {
         "ridge": objective.penalty.gates,
@@ -165,12 +151,6 @@ def fit_model(
         "df": grown.df,
         "criterion": grown.criterion + 2.0 * (change + lost),
     }
-    _warn_of_ties(
-        family,
-        [units.fold(p, k).value(b) for k, (p, b) in enumerate(zip(grown.predictors, blocks))],
-        floor,
-        y,
-    )
     path = grown.path.copy()
     path[:, 1] -= change
     path[:, 3] += 2.0 * change
@@ -179,11 +159,12 @@ def fit_model(
         encoder,
         columns,
         terms,
-        bounded,
+        predictors,
         tuple(units.factor[k] * a for k, a in enumerate(shift)),
         tuple(units.factor[k] * e for k, e in enumerate(errors)),
         figures,
         path,
+        find_ties([p.value(b) for p, b in zip(folded, blocks)], floor, family.init(y, weight), y),
     )
 
 
@@ -218,7 +199,8 @@ def _fit(
         for k, b in enumerate(blocks)
     ]
     path = RIDGE_PATH if settings.ridge == "auto" else (float(settings.ridge),)
-    objective = Objective(family, y, weight, blocks, Penalty(path[0], settings.node_ridge), settings.inner)
+    penalty, limits = Penalty(path[0], settings.node_ridge), limits_of_growth(family, y, weight)
+    objective = Objective(family, y, weight, blocks, penalty, settings.inner, limits)
     if (y == y[0]).all() and not family.classification:
         grown = grow(objective, start, replace(settings.growth, max_leaves=len(start)), report)
         return grown, objective
@@ -255,64 +237,6 @@ def _refit(objective: Objective, grown: Grown, settings: Settings) -> Grown:
         penalised=fit - objective.penalties(predictors),
         criterion=grown.criterion + 2.0 * (grown.log_likelihood - fit),
     )
-
-
-def _bounded(predictor: Predictor, block: Block, location: bool, scale: bool, floor: float) -> Predictor:
-    """Keep the tree within the range of its training values, a location with some room.
-
-    A spread stays above what only a few rows have, whose responses may be close to their means by chance,
-    and above the floor of all fits: where responses are tied, or predicted exactly, the likelihood has no
-    bound.
-    """
-    value = np.sort(predictor.tree.value(block.x))
-    few = max(math.ceil(_FEW_SHARE * len(value)), min(_FEW_ROWS, len(value) // 20)) if scale else 1
-    low, high = float(value[few - 1 if few else 0]), float(value[-1])
-    room = _BEYOND * (high - low) if location else 0.0
-    low = low - room if block.basis.shape[1] else max(low - room, floor)
-    return replace(predictor, low=low, high=max(high + room, low))
-
-
-def _floor(family: Family, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Least raw scores: those of all fits, and of a spread what rounding of the responses leaves."""
-    floor, _ = limits(family, family.init(y, weight))
-    values = np.unique(y)
-    if family.locations and not family.discrete and 1 < len(values) <= _ROUNDED * len(y):
-        gaps = np.diff(values)
-        step = float(gaps[gaps > _SAME * float(values[-1] - values[0])].min(initial=np.inf))
-        if np.isfinite(step):
-            for k in family.scales:
-                floor[k] = max(floor[k], np.log(step / np.sqrt(12.0)))
-    return floor
-
-
-def _warn_of_ties(family: Family, raw: Sequence[np.ndarray], floor: np.ndarray, y: np.ndarray) -> None:
-    """Say that a continuous family has met a point mass."""
-    if family.discrete:
-        return
-    for value, least in zip(raw[1:], floor[1:]):
-        values, counts = np.unique(y[value < least], return_counts=True)
-        tied = max(counts, default=0)
-        if tied >= max(_TIED, _TIED_SHARE * len(y)) and tied < len(y):
-            common = float(values[np.argmax(counts)])
-            logger.warning(
-                "%d of %d responses are %g, and the spread vanishes there: it is held at its floor, and new "
-                "rows may lie far outside; %s",
-                tied,
-                len(y),
-                common,
-                _remedy_of_ties(common, y),
-            )
-            return
-
-
-def _remedy_of_ties(common: float, y: np.ndarray) -> str:
-    """Name families that give a value a probability of its own."""
-    if common == y.min():
-        zeros = ' or, where zeros are another matter than the rest, "ZAGA" (hurdle)' if common == 0 else ""
-        return f"give family=Censored(low={common:g}) (values below were cut off){zeros}"
-    if common == y.max():
-        return f"give family=Censored(high={common:g}) (values above were cut off)"
-    return "consider a family of counts or classes, or the rows of that value apart from the others"
 
 
 def _shared_columns(

@@ -12,6 +12,7 @@ from boostplugins.soft_trees.criteria import logit_slopes
 from boostplugins.soft_trees.encoding import Encoder
 from boostplugins.soft_trees.objective import Block, Predictor
 from boostplugins.soft_trees.structured import Term
+from boostplugins.soft_trees.ties import Ties
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class SoftTreeModel:
         Ridge, log likelihood without and with penalties, degrees of freedom, criterion.
     path : ndarray of shape (n_steps, 4)
         Leaves, penalised log likelihood, degrees of freedom and criterion along the growth.
+    tied : Ties, optional
+        Equal responses on which a spread fell to its floor; files do not keep them.
 
     References
     ----------
@@ -69,6 +72,7 @@ class SoftTreeModel:
     errors: tuple[np.ndarray, ...]
     figures: dict[str, float]
     path: np.ndarray
+    tied: Ties | None = None
 
     def blocks(self, X: Any) -> list[Block]:
         """Encode rows for each parameter.

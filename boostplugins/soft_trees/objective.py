@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from boostplugins.families import Family
+from boostplugins.soft_trees.clipping import smooth_clip
 from boostplugins.soft_trees.kernels import differentiate, evaluate
 from boostplugins.soft_trees.tree import SoftTree
 
@@ -159,6 +160,9 @@ class Objective:
         Ridge penalties.
     inner : bool
         Whether inner nodes have coefficients (AdaSoRT) or only leaves (SoRT).
+    limits : tuple of ndarray of shape (K,), optional
+        Least and greatest raw scores, at least 1 apart: what lies beyond counts as the limit, as
+        `smooth_clip` makes it.
 
     Examples
     --------
@@ -179,6 +183,7 @@ class Objective:
     blocks: list[Block]
     penalty: Penalty
     inner: bool = True
+    limits: tuple[np.ndarray, np.ndarray] | None = None
     unit_weight: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -212,6 +217,8 @@ class Objective:
         float
             Sum of weighted log densities; -inf where it is not a number.
         """
+        if self.limits is not None:
+            raw, _ = smooth_clip(raw, *self.limits)
         with np.errstate(all="ignore"):
             total = float(self.weight @ self.family.log_pdf(self.y, self.family.theta(raw)))
         return total if total == total else -np.inf
@@ -227,10 +234,16 @@ class Objective:
         Returns
         -------
         score, fisher : ndarray of shape (n_samples, K)
-            Derivatives of `log_likelihood` in the raw scores, and expected curvatures.
+            Derivatives of `log_likelihood` in the raw scores, and expected curvatures: of limited scores
+            as of others, so that what the limits hold still counts as fitted.
         """
+        slope = None
+        if self.limits is not None:
+            raw, slope = smooth_clip(raw, *self.limits)
         with np.errstate(all="ignore"):
             score, fisher = self.family.score_and_fisher(self.y, raw)
+        if slope is not None:
+            score = score * slope
         if self.unit_weight:
             return score, fisher
         return score * self.weight[:, None], fisher * self.weight[:, None]

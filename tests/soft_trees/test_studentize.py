@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from boostplugins.estimators.soft_tree import SoftTreeRegressor
-from boostplugins.families import Censored, get_family
+from boostplugins.families import get_family
 from boostplugins.soft_trees.objective import Block, Objective, Penalty, Predictor
 from boostplugins.soft_trees.refine import update_coefficients
 from boostplugins.soft_trees.structured import Linear
@@ -146,39 +146,3 @@ def test_a_spread_that_lives_on_rows_taken_up_by_the_mean(alone, found):
     model = [Predictor(np.empty(0), mean), Predictor(np.empty(0), low)]
     assert collapses(objective, model, 0.5) is found
     assert not collapses(objective, [model[0], Predictor(np.empty(0), flat)], 0.5)
-
-
-def test_tied_responses_are_named_and_the_spread_keeps_its_floor(caplog):
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(150, 2))
-    y = np.maximum(X[:, 0] + 0.5 * rng.normal(size=150), 0.0)
-    model = SoftTreeRegressor(ridge=0.1).fit(X, y)
-    assert "of 150 responses are 0, and the spread vanishes there" in caplog.text
-    assert "give family=Censored(low=0) (values below were cut off) or" in caplog.text
-    far = 3.0 * rng.normal(size=(500, 2))
-    assert model.predict_dist(far).std().min() >= 0.99e-4 * y.std()
-
-
-@pytest.mark.parametrize(
-    ("shift", "sign", "advice"),
-    [
-        (2.0, 1.0, "give family=Censored(low=2) (values below were cut off)"),
-        (0.0, -1.0, "give family=Censored(high=0) (values above were cut off)"),
-    ],
-)
-def test_the_advice_about_tied_responses_names_their_limit(shift, sign, advice, caplog):
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(150, 2))
-    y = shift + sign * np.maximum(X[:, 0] + 0.5 * rng.normal(size=150), 0.0)
-    SoftTreeRegressor(ridge=0.1).fit(X, y)
-    assert caplog.text.rstrip().endswith(advice)
-
-
-@pytest.mark.slow
-def test_a_censored_family_does_better_on_cut_off_responses():
-    rng = np.random.default_rng(5)
-    X, far = rng.normal(size=(150, 2)), rng.normal(size=(500, 2))
-    cut, new = (np.maximum(x[:, 0] + 0.5 * rng.normal(size=len(x)), 0.0) for x in (X, far))
-    normal, censored = (SoftTreeRegressor(f, ridge=0.1).fit(X, cut) for f in ("normal", Censored(low=0.0)))
-    assert censored.log_score(far, new) > max(normal.log_score(far, new), -1.0)
-    assert censored.predict_dist(far).crps(new).mean() < normal.predict_dist(far).crps(new).mean()
