@@ -97,6 +97,11 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
     feature_names_in_ : ndarray of str
         Names of the features, where X had names.
 
+    Warns
+    -----
+    UserWarning
+        Where a continuous family meets many equal responses, and a spread falls to its floor on them.
+
     Notes
     -----
     Features are standardised inside; a missing number is the mean, with a column that marks it if
@@ -188,6 +193,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         settings = self._with_features(settings, family, X, weight)
         self.model_ = self._fit_one(family, X, y, weight, settings)
         self.importances_ = {name: self.model_.importances(X, k) for k, name in enumerate(family.params)}
+        self._warn_of_ties([self.model_])
         return self
 
     @property

@@ -189,6 +189,14 @@ class GrownTreeBase(SoftTreeBase):
                 settings = replace(settings, ridge=self._validated(family, X, y, weight, settings))
             return fit_model(family, X, y, weight, settings, self._encoder, report)
 
+    def _warn_of_ties(self, models: Sequence[SoftTreeModel]) -> None:
+        """Say once a fit that a continuous family has met a point mass."""
+        met = [model.tied for model in models if model.tied is not None]
+        if met:
+            trees = f"in {len(met)} of {len(models)} trees, " if len(models) > 1 else ""
+            worst = max(met, key=lambda ties: ties.count)
+            warnings.warn(f"{type(self).__name__}: {trees}{worst.text()}", UserWarning, stacklevel=3)
+
     def _validated(
         self, family: Family, X: Any, y: np.ndarray, weight: np.ndarray, settings: Settings
     ) -> float:

@@ -98,6 +98,11 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
     feature_names_in_ : ndarray of str
         Names of the features, where X had names.
 
+    Warns
+    -----
+    UserWarning
+        Where a continuous family meets many equal responses, and a spread falls to its floor on them.
+
     Examples
     --------
     >>> import numpy as np
@@ -207,6 +212,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
             name: np.mean([member.importances(X, k) for member in self.members_], axis=0)
             for k, name in enumerate(family.params)
         }
+        self._warn_of_ties(self.members_)
         return self
 
     def _draw(self, settings: Settings, n: int, seed: int, member: int) -> tuple[np.ndarray, Settings]:
