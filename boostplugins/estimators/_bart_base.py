@@ -120,7 +120,6 @@ class BayesianTrees(BaseEstimator):
         if not kept.all():
             table = table.loc[kept] if hasattr(table, "loc") else table[kept]
             X = X.loc[kept] if hasattr(X, "loc") else np.asarray(X)[kept]
-        self.__dict__.pop("posterior_", None)  # draws of an earlier fit are none of this one
         self._categorical = categorical
         self._columns = Columns.learn(table, categorical, names, MISSING)
         self._weight = np.ones(kept.sum()) if weight is None else weight[kept] / weight[kept].mean()

@@ -12,8 +12,9 @@ _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 def all_or_nothing(fit: _Fit) -> _Fit:
     """Decorate a `fit` so that an earlier fit survives refused data, errors and interruptions.
 
-    Otherwise an old model could meet new scales or names of columns, and predict nonsense. An interrupted
-    chain of Bayesian trees that has draws to show (a new ``posterior_``) keeps these.
+    Otherwise an old model could meet new scales or names of columns, and predict nonsense. Chains of
+    Bayesian trees that have draws to show (a new ``posterior_``) keep these when they are interrupted, or
+    when warnings are errors.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def all_or_nothing(fit: _Fit) -> _Fit:
             return fit(self, *args, **kwargs)
         except BaseException as error:
             drawn = vars(self).get("posterior_") is not before.get("posterior_")
-            if not (drawn and isinstance(error, KeyboardInterrupt)):
+            if not (drawn and isinstance(error, (KeyboardInterrupt, Warning))):
                 vars(self).clear()
                 vars(self).update(before)
             raise

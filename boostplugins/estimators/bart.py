@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from boostplugins._validation import check_real, check_target
 from boostplugins.estimators._bart_files import SavedTrees
 from boostplugins.estimators._bart_results import RegressionResults
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.hbart.bins import Bins
 from boostplugins.hbart.chains import Problem
 from boostplugins.hbart.design import VarianceDesign
@@ -216,6 +217,7 @@ class BARTRegressor(TreeRegressor):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> BARTRegressor:
         """Sample the posterior.
 

@@ -17,6 +17,7 @@ from boostplugins._validation import check_real, refuse_times
 from boostplugins.estimators._bart_files import SavedTrees
 from boostplugins.estimators._bart_results import PosteriorResults, mean_over_draws
 from boostplugins.estimators._labels import refuse_odd_labels
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.hbart.bins import Bins
 from boostplugins.hbart.chains import Problem
 from boostplugins.uncertainty import Uncertainty
@@ -141,6 +142,7 @@ class BARTClassifier(ClassifierMixin, PosteriorResults, SavedTrees):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike) -> BARTClassifier:
         """Sample the posterior.
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_integer, check_option, check_real
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.estimators.bart import TreeRegressor
 from boostplugins.hbart.design import INDICATOR_SCALE
 from boostplugins.hbart.priors import Hyperparameters
@@ -210,6 +211,7 @@ class HBARTRegressor(TreeRegressor):
         self.checkpoint = checkpoint
         self.checkpoint_every = checkpoint_every
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> HBARTRegressor:
         """Sample the posterior.
 

@@ -18,6 +18,7 @@ from boostplugins._files import read_model, restoring, write_model
 from boostplugins.estimators._bart_base import BayesianTrees, MixingWarning
 from boostplugins.estimators._bart_files import pack_params, unpack_params
 from boostplugins.estimators._frames import fit_frame
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.estimators._rows import check_rows
 from boostplugins.estimators.hbart import HBARTRegressor
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
@@ -89,6 +90,7 @@ class HBARTRegressorCV(ProbabilisticRegressorMixin, MetaEstimatorMixin, BaseEsti
         self.cv = cv
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> HBARTRegressorCV:
         """Choose and fit.
 

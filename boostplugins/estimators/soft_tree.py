@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from boostplugins.estimators._labels import seed_of
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.estimators.soft_tree_base import (
     GrownTreeBase,
@@ -169,6 +170,7 @@ class SoftTreeRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         self.verbose = verbose
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the trees.
 

@@ -51,7 +51,6 @@ class SoftTreeBase(BaseEstimator):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> tuple[Any, np.ndarray, np.ndarray]:
         """Check training rows; those of weight 0 are dropped. Sets the encoder."""
-        self.__dict__.pop(self._fitted, None)  # what an earlier fit has learned does not fit what follows
         if y is None:
             raise ValueError(
                 "y must be given: this estimator requires y to be passed, but the target y is None"

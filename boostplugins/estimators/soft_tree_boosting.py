@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from boostplugins._validation import check_integer, check_real
 from boostplugins.estimators._labels import seed_of
 from boostplugins.estimators._progress import shown
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.estimators.soft_tree_base import SoftTreeBase, checked_family
 from boostplugins.families import Family, family_from_dict
@@ -127,6 +128,7 @@ class SoftBoostingRegressor(ProbabilisticRegressorMixin, SoftTreeBase):
             seed_of(self.random_state),
         )
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Boost.
 

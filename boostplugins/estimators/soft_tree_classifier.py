@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._validation import refuse_times
 from boostplugins.estimators._labels import refuse_odd_labels, seed_of, warn_of_column
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.estimators._saved import pack_labels, unpack_labels
 from boostplugins.estimators.soft_tree_base import GrownTreeBase
 from boostplugins.families import Family, get_family
@@ -125,6 +126,7 @@ class SoftTreeClassifier(ClassifierMixin, GrownTreeBase):
         self.verbose = verbose
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the trees.
 

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from boostplugins._validation import check_integer, check_jobs, check_real
 from boostplugins.estimators._labels import seed_of
+from boostplugins.estimators._refitting import all_or_nothing
 from boostplugins.estimators.probabilistic import ProbabilisticRegressorMixin
 from boostplugins.estimators.soft_tree_base import GrownTreeBase, checked_family, take_rows
 from boostplugins.families import Family
@@ -171,6 +172,7 @@ class SoftForestRegressor(ProbabilisticRegressorMixin, GrownTreeBase):
         self.verbose = verbose
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow the members.
 

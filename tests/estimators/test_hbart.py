@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -149,8 +151,15 @@ def test_interruption_keeps_the_draws(monkeypatch):
 
 def test_mixing_warning_names_the_quantity():
     X, y = line(60)
+    hasty = BARTRegressor(n_trees=5, n_burn=0, n_draws=10, n_chains=2, random_state=0)
     with pytest.warns(MixingWarning, match="split R-hat of .* is .*; raise n_burn and n_draws"):
-        BARTRegressor(n_trees=5, n_burn=0, n_draws=10, n_chains=2, random_state=0).fit(X, y)
+        hasty.fit(X, y)
+    other = clone(hasty)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(MixingWarning):
+            other.fit(X, y)
+    np.testing.assert_array_equal(other.predict(X), hasty.predict(X))  # the draws are there all the same
 
 
 @quiet
