@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from boostplugins._mixture import LEVELS
 from boostplugins._validation import check_integer, check_option, check_weight
+from boostplugins._warnings import warn
 from boostplugins.families._crps import (
     moment_over_integers,
     panel_edges,
@@ -96,10 +96,8 @@ class Recalibrator:
             raise ValueError(f"y and dist must have as many rows, got {len(y)} and {len(dist)}")
         weight = check_weight(sample_weight, len(y))
         if len(y) < _FEW:
-            warnings.warn(
+            warn(
                 f"recalibration on {len(y)} rows is rough: intervals may be too wide or too narrow",
-                UserWarning,
-                stacklevel=2,
             )
         if self.method == "scale":
             self.factor_ = _best_factor(y, dist, weight)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 from itertools import pairwise
+
+from boostplugins._warnings import warn
 
 _TELLING = 5  # rounds that all get worse from the first before the direction is doubted
 
@@ -83,8 +84,6 @@ class BestRound:
             return
         sign = -1.0 if self.maximize else 1.0
         if all(sign * (after - before) > 0 for before, after in pairwise(values)):
-            warnings.warn(
+            warn(
                 f"{self.name} got worse in every round from the first; is maximize={self.maximize} right?",
-                UserWarning,
-                stacklevel=3,
             )

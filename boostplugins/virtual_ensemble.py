@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from boostplugins._blocks import in_blocks
 from boostplugins._validation import check_integer
+from boostplugins._warnings import warn
 from boostplugins.losses import Loss, get_loss, loss_from_dict
 from boostplugins.schedules import GradientSchedule, schedule_from_dict
 from boostplugins.uncertainty import Uncertainty
@@ -102,12 +102,10 @@ class VirtualEnsemble:
         self.prior = _read_prior(description.get("prior"))
         self.ends = self._member_ends(n_members)
         if not self.sampled:
-            warnings.warn(
+            warn(
                 "the model was trained without Langevin noise, so its members are no samples and knowledge "
                 "uncertainty only shows how predictions moved; train with CyclicalSGLB, or with "
                 "posterior_sampling=True and leaf_estimation_method='Gradient'",
-                UserWarning,
-                stacklevel=3,
             )
 
     @classmethod
@@ -267,24 +265,18 @@ class VirtualEnsemble:
         ends = self.schedule.member_ends(total, n_members)
         if len(ends) == 0:
             ends = np.array([total])
-            warnings.warn(
+            warn(
                 f"a chain of {total} iterations has not finished a cycle: its last state is the only member "
                 "and knowledge uncertainty is 0; train longer or shorten the cycle",
-                UserWarning,
-                stacklevel=4,
             )
         elif n_members is not None and len(ends) < n_members:
-            warnings.warn(
+            warn(
                 f"a chain of {total} iterations has {len(ends)} members, {n_members} were wanted; "
                 "all are used",
-                UserWarning,
-                stacklevel=4,
             )
         elif n_members is None and 1 < len(ends) < _MEMBERS and not hasattr(self.schedule, "length"):
-            warnings.warn(
+            warn(
                 f"a chain of {total} iterations has only {len(ends)} members; train longer",
-                UserWarning,
-                stacklevel=4,
             )
         return ends
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -17,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._validation import check_integer, check_jobs, check_real, check_weight
+from boostplugins._warnings import warn
 from boostplugins.checkpoints import Checkpoint, checkpoint_of
 from boostplugins.estimators._frames import MISSING, fit_frame, predict_frame
 from boostplugins.estimators._labels import warn_of_column
@@ -193,11 +193,10 @@ class BayesianTrees(BaseEstimator):
             raise
         self._finish(collect(runs))
         if self.rhat_ > _RHAT_LIMIT:
-            warnings.warn(
+            warn(
                 f"chains disagree: the split R-hat of {self._worst()} is {self.rhat_:.4g}, above "
                 f"{_RHAT_LIMIT}; {self._advice()}",
                 MixingWarning,
-                stacklevel=4,
             )
 
     def _worst(self) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from boostplugins._warnings import warn
 from boostplugins.calibration import Recalibrator
 from boostplugins.estimators import _distributional_chain as chains
 from boostplugins.estimators._distributional_fitted import FittedDistributional
@@ -187,10 +187,8 @@ class TrainedDistributional(FittedDistributional):
         factor, shift = units.raw_map(family)
         self.start_ = factor * self._limits[0][0] + shift
         if not self.models_:
-            warnings.warn(
+            warn(
                 "no feature varies over the training rows: the model is the family's best constant",
-                UserWarning,
-                stacklevel=3,
             )
 
     def _calibrate(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 from sklearn.exceptions import DataConversionWarning
 
 from boostplugins._validation import check_integer, refuse_times
+from boostplugins._warnings import warn
 
 
 def seed_of(random_state: Any) -> int:
@@ -102,10 +102,9 @@ def warn_of_column(y: Any) -> None:
         Responses; a DataFrame of one column is no mistake.
     """
     if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
+        warn(
             "A column-vector y was passed when a 1d array was expected; its one column is used",
             DataConversionWarning,
-            stacklevel=4,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from boostplugins._validation import (
     check_target,
     check_weight,
 )
+from boostplugins._warnings import warn
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import seed_of, take_rows, warn_of_column
 from boostplugins.estimators._progress import shown
@@ -97,9 +97,7 @@ class NetworkRegressor(ProbabilisticRegressorMixin, BaseEstimator):
         self._center, self._unit = mean_and_scale(y)
         if (y == y[0]).all():
             if len(y) > 1:
-                warnings.warn(
-                    f"y is constant ({y[0]:g}): predictions are this constant", UserWarning, stacklevel=3
-                )
+                warn(f"y is constant ({y[0]:g}): predictions are this constant")
             self._center, self._unit = float(y[0]), LEAST_SPREAD * max(1.0, abs(float(y[0])))
         table = self._encoder.table(X)
         dtype = np.dtype(self.dtype)

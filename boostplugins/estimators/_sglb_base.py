@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
@@ -20,6 +19,7 @@ from boostplugins._validation import (
     check_option,
     check_real,
 )
+from boostplugins._warnings import warn
 from boostplugins.checkpoints import checkpoint_of
 from boostplugins.estimators._labels import nothing_to_split, seed_of, take_rows
 from boostplugins.estimators._sglb_saved import BOOSTERS, SGLBModels
@@ -236,10 +236,8 @@ class SGLBBase(SGLBModels):
         seen = _single(X) if self.booster == "catboost" else X
         if nothing_to_split(seen) or (y == y[0]).all():
             what = "the target does not vary" if (y == y[0]).all() and len(y) > 1 else "no feature varies"
-            warnings.warn(
+            warn(
                 f"{what} over the training rows: the model is the loss's best constant",
-                UserWarning,
-                stacklevel=3,
             )
             if isinstance(self.loss_, SquaredError):
                 spread = float(np.average((y - self.constant_[0]) ** 2, weights=weight))
@@ -300,12 +298,10 @@ class SGLBBase(SGLBModels):
         self._virtual = self._ensembles()
         self.loss_ = self._virtual[0].loss
         if self.n_members_ < _FEWEST_MEMBERS and self.n_iterations_ < self.n_estimators:
-            warnings.warn(
+            warn(
                 f"training stopped after {self.n_iterations_} of {self.n_estimators} iterations with "
                 f"{self.n_members_} members, too few for knowledge uncertainty; give early stopping more "
                 "patience, or leave it out",
-                UserWarning,
-                stacklevel=4,
             )
 
     def _can_stratify(self, y: np.ndarray) -> bool:

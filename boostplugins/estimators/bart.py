@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from boostplugins._validation import check_real, check_target
+from boostplugins._warnings import warn
 from boostplugins.estimators._bart_files import SavedTrees
 from boostplugins.estimators._bart_results import RegressionResults
 from boostplugins.estimators._refitting import all_or_nothing
@@ -48,7 +48,7 @@ class TreeRegressor(RegressionResults, SavedTrees):
         if not np.isfinite(self._scale):
             raise ValueError(f"y must have a finite range, got {low:g} to {high:g}; rescale it")
         if self._scale == 0.0:
-            warnings.warn(f"y is constant, {low:g}: the fit is that constant", UserWarning, stacklevel=3)
+            warn(f"y is constant, {low:g}: the fit is that constant")
             self._scale = _CONSTANT_SCALE * max(abs(low), 1.0)
         target = (y - self._centre) / self._scale
         n_levels = np.array([len(levels or ()) for levels in self._columns.levels])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boostplugins._files import read_model, restoring, write_model
 from boostplugins._validation import check_integer, check_option, check_real, check_target, check_weight
+from boostplugins._warnings import warn
 from boostplugins.estimators._frames import fit_frame, predict_frame
 from boostplugins.estimators._labels import seed_of, take_rows, warn_of_column
 from boostplugins.estimators._progress import shown
@@ -194,7 +194,7 @@ class GrownTreeBase(SoftTreeBase):
         if met:
             trees = f"in {len(met)} of {len(models)} trees, " if len(models) > 1 else ""
             worst = max(met, key=lambda ties: ties.count)
-            warnings.warn(f"{type(self).__name__}: {trees}{worst.text()}", UserWarning, stacklevel=3)
+            warn(f"{type(self).__name__}: {trees}{worst.text()}")
 
     def _validated(
         self, family: Family, X: Any, y: np.ndarray, weight: np.ndarray, settings: Settings
@@ -267,7 +267,7 @@ def checked_family(family: Any, y: np.ndarray, classes: bool = False) -> Family:
     found = found.ready(y)
     found.check_support(y)
     if len(y) > 1 and (y == y[0]).all():
-        warnings.warn(f"y is constant ({y[0]:g}): a constant is fitted", UserWarning, stacklevel=3)
+        warn(f"y is constant ({y[0]:g}): a constant is fitted")
     return found
 
 

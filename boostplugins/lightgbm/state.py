@@ -9,7 +9,6 @@ the directions are divided by s_{t+1}, LightGBM's learning rate stays eps.
 from __future__ import annotations
 
 import math
-import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from lightgbm import Booster, Dataset
 
 from boostplugins._validation import check_target, check_weight
+from boostplugins._warnings import warn
 from boostplugins.lightgbm.description import (
     check_continued,
     earlier_description,
@@ -364,11 +364,9 @@ class TrainingState:
         """
         if not grown:
             if not self.skipped:
-                warnings.warn(
+                warn(
                     f"LightGBM found nothing to split in iteration {self.iteration}: too few rows for "
                     "min_data_in_leaf, or no feature that varies; the state does not move in such iterations",
-                    UserWarning,
-                    stacklevel=4,
                 )
             self.skipped.append(self.iteration)
             write_description(booster, self.description(), self.splittable)
