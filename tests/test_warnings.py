@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from boostplugins import (
     SGLBRegressor,
     SoftTreeRegressor,
     VirtualEnsemble,
+    _warnings,
 )
 from boostplugins.estimators._bart_base import MixingWarning
 
@@ -42,3 +45,13 @@ def test_warnings_of_virtual_ensembles_point_at_the_call():
     with pytest.warns(UserWarning, match="members") as told:
         VirtualEnsemble.from_lightgbm(model.models_[0], n_members=1000)
     assert {warning.filename for warning in told} == {__file__}
+
+
+def test_a_users_package_of_a_longer_name_is_the_users():
+    neighbour = f"{Path(_warnings.__file__).parent}_app/run.py"
+    user = compile("def call(): warn('of mine')", neighbour, "exec")
+    names = {"warn": _warnings.warn}
+    exec(user, names)
+    with pytest.warns(UserWarning, match="of mine") as told:
+        names["call"]()
+    assert told[0].filename == neighbour
