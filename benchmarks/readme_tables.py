@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 from which_model import which_model  # noqa: E402
 
 RESULTS = re.compile(
-    r"(<!-- results: (?P<file>\S+)(?: parts (?P<first>\d+)-(?P<last>\d+))? -->\n```text\n).*?(\n```)",
+    r"(<!-- results: (?P<file>\S+)(?: parts (?P<first>\d+)-(?P<last>\d+))? -->\n```text\n).*?(\n```)(?=\n)",
     re.DOTALL,
 )
 SOURCE = re.compile(

@@ -16,6 +16,7 @@ import os
 import re
 import secrets
 import shutil
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+_OPEN = re.compile(r"/dev/(stdin|stdout|stderr)|(?:/dev|/proc/self)/fd/(\d+)")
 _FORMAT = 2
 _SEAL = "boostplugins format {:04d} sha256 "
 _SEAL_PATTERN = re.compile(rb"boostplugins format (\d{4}) sha256 ([0-9a-f]{64})")
@@ -67,7 +69,11 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     """
     path = Path(path)
     if is_stream(path):
-        with open(path, "wb") as file:
+        number = _descriptor(path)
+        if number is not None:  # opened anew, a file would be cut off
+            sys.stdout.flush()
+            number = os.dup(number)
+        with open(path if number is None else number, "wb") as file:
             file.write(content)
         return
     path = Path(os.path.realpath(path))
@@ -88,7 +94,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Tell whether a path is a device or a pipe, which must not be replaced by a file.
+    """Tell whether a path is a device, a pipe or an open file, which must not be replaced by a file.
 
     Parameters
     ----------
@@ -100,7 +106,15 @@ def is_stream(path: Path) -> bool:
     bool
         False for files, folders and what does not exist.
     """
-    return path.exists() and not (path.is_file() or path.is_dir())
+    return _descriptor(path) is not None or (path.exists() and not (path.is_file() or path.is_dir()))
+
+
+def _descriptor(path: Path) -> int | None:
+    """Number of the open file that a path such as ``/dev/stdout`` stands for."""
+    found = _OPEN.fullmatch(path.as_posix())
+    if found is None:
+        return None
+    return int(found[2] or ("stdin", "stdout", "stderr").index(found[1]))
 
 
 def write_model(

@@ -70,6 +70,12 @@ def test_generated_parts_are_as_they_would_be_now():
     assert all(code for mark, _, code in BLOCKS if mark == "source")
 
 
+def test_every_block_is_closed():
+    fences = re.findall(r"^```\w*$", README, flags=re.MULTILINE)
+    assert all(fence != "```" for fence in fences[::2])
+    assert all(fence == "```" for fence in fences[1::2])
+
+
 def test_stale_parts_are_noticed():
     module = _tables()
     stale = README.replace('kind = "sawtooth"', 'kind = "saw"').replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import shlex
 import sys
 from collections.abc import Collection
@@ -29,12 +30,26 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--categories", metavar="A,B,...", type=_names, default=[], help="columns whose numbers name kinds"
     )
     command.add_argument(
-        "--missing", metavar="A,B,...", type=_names, default=[], help="cells that stand for no value"
+        "--missing", metavar="A,B,...", type=_cells, default=[], help="cells that stand for no value"
     )
 
 
 def _names(option: str) -> list[str]:
-    return [name.strip() for name in option.split(",") if name.strip()]
+    """Names between commas; those that hold a comma stand between double quotes."""
+    return [name.strip() for name in next(csv.reader([option], skipinitialspace=True)) if name.strip()]
+
+
+def _cells(option: str) -> list[str]:
+    """Texts between commas, as they stand and without blanks around them."""
+    given = [cell for cell in next(csv.reader([option], skipinitialspace=False)) if cell.strip()]
+    return list(dict.fromkeys([*given, *_names(option)]))
+
+
+def _advised(option: str, value: str) -> str:
+    """The option as a shell takes it, whatever the value holds."""
+    text = '"' + value.replace('"', '""') + '"' if {",", '"'} & set(value) else value
+    # One that begins with a dash would be taken for an option itself.
+    return f"{option} {shlex.quote(',' + text if text.startswith('-') else text)}"
 
 
 def is_text(cells: pd.Series) -> bool:
@@ -90,10 +105,10 @@ def check_columns(X: pd.DataFrame, categories: Collection[str], path: Path) -> N
             continue
         shown = _shown(bad)
         if cells.nunique() > MOST_CLASSES or (good % 1 != 0).any():
-            missing, name = shlex.quote(bad.iloc[0]), shlex.quote(column)
+            missing, kinds = _advised("--missing", bad.iloc[0]), _advised("--categories", column)
             raise UsageError(
                 f"column {column!r} of {path} is nearly all numbers, but for {shown}; mend them, or use "
-                f"--missing {missing} for cells without a value, or --categories {name} for kinds"
+                f"{missing} for cells without a value, or {kinds} for kinds"
             )
         print(f"{column} is taken for categories, since it holds {shown}", file=sys.stderr)
 
@@ -125,7 +140,7 @@ def check_new_columns(X: pd.DataFrame, texts: Collection[str], path: Path) -> No
         bad = cells[pd.to_numeric(cells, errors="coerce").isna()]
         raise UsageError(
             f"column {column!r} of {path} must be numbers as in training, got {_shown(bad)}; mend them, or "
-            f"use --missing {shlex.quote(bad.iloc[0])} for cells without a value"
+            f"use {_advised('--missing', bad.iloc[0])} for cells without a value"
         )
 
 

@@ -94,7 +94,7 @@ def _read(source: Path | bytes, path: Path, **options: Any) -> pd.DataFrame:
     twice = start.iloc[0][start.iloc[0].duplicated()].dropna()
     if len(twice):
         raise UsageError(f"{path} has several columns called {twice.iloc[0]!r}; give each its own name")
-    table = pd.read_csv(_opened(source), **options)
+    table = pd.read_csv(_opened(source), low_memory=False, **options)  # one type a column
     last = table.columns[-1]
     if last == f"Unnamed: {table.shape[1] - 1}" and table.shape[1] > 1 and table[last].isna().all():
         table = table.drop(columns=last)
@@ -223,6 +223,8 @@ def _like_names(cells: pd.Series) -> str:
     """Say how a column is like names of rows: nothing where it is not."""
     if pd.api.types.is_numeric_dtype(cells):
         return "a count of the rows" if (cells.diff().iloc[1:] == 1).all() else ""
+    if pd.to_numeric(cells, errors="coerce").notna().mean() > 1.0 - MOSTLY:
+        return ""  # numbers with a bad cell, of which more is said later
     kinds = cells.nunique()
     if kinds == len(cells):
         return "another text in each row"
@@ -292,6 +294,6 @@ def refuse_broken_numbers(y: pd.Series, target: str) -> None:
             :3
         ]
         raise UsageError(
-            f"--target {target} is nearly all numbers, but for {', '.join(cells)}; mend them, or use "
-            "--task classification"
+            f"--target {target} is nearly all numbers, but for {', '.join(cells)}; mend them, use "
+            "--missing for cells without a value, or --task classification"
         )

@@ -1,6 +1,8 @@
 """Columns of files: numbers, kinds, empty cells, and cells that are neither; files of other forms."""
 
 import os
+import re
+import shlex
 import sys
 import threading
 
@@ -198,3 +200,27 @@ def test_comparisons_know_the_same_options(files, capsys):
     assert run(command) == 2
     assert "is nearly all numbers, but for 'n/a?' in row 5" in capsys.readouterr().err
     assert run([*command, "--missing", "n/a?,unknown,-", "--categories", "code"]) == 0
+
+
+@pytest.mark.parametrize("cell", ["--", "-missing-", " ? ", "n/a, unknown", 'so "what"'])
+@pytest.mark.parametrize("column", ["num", "-a", "height, cm"])
+def test_the_advice_works_as_it_is_given(cell, column, files, capsys):
+    """Pasted into a shell, it leads on, whatever the cell and the column are called."""
+    for name in ("train.csv", "new.csv"):
+        pd.read_csv(files / name).rename(columns={"num": column}).to_csv(files / name, index=False)
+    change(files / "train.csv", column, {3: cell})
+    assert predict(files) == 2
+    said = capsys.readouterr().err
+    assert "different texts" not in said  # a number with a bad cell names no row
+    advice = re.search(
+        r"or use (--missing .*) for cells without a value, or (--categories .*) for kinds", said
+    )
+    assert len(predict(files, *shlex.split(advice[1]))) == 60
+    assert len(predict(files, *shlex.split(advice[2]))) == 60
+
+
+def test_one_type_a_column_however_long(tmp_path):
+    """Pandas reads long files in pieces, and would guess each one's types anew."""
+    cells = ["7"] * 300_000 + ["x"]
+    (tmp_path / "long.csv").write_text("\n".join(["k,l", *(f"{cell},{cell}" for cell in cells)]))
+    assert read_table(tmp_path / "long.csv")["k"].unique().tolist() == ["7", "x"]

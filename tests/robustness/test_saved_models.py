@@ -343,6 +343,10 @@ def test_links_modes_and_pipes_are_kept(tmp_path):
     os.close(reader)
     assert pipe.is_fifo()
     assert sorted(tmp_path.iterdir()) == [kept, link, pipe]
+    with kept.open("ab") as log:  # as the standard output of `>> FILE`
+        write_bytes(f"/dev/fd/{log.fileno()}", b" and more")
+        log.write(b", and the rest")
+    assert kept.read_bytes() == b"new and more, and the rest"
 
 
 def test_equal_models_make_equal_files(tmp_path):
