@@ -103,6 +103,7 @@ def test_weights_beyond_single_precision_count_as_they_are_to_one_another():
     np.testing.assert_allclose(*out, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # of the kernel as plain Python
 def test_terms_beyond_single_precision_stay_finite():
     """All responses at a limit: the start has no spread, its information 1e118."""
     family = Censored(low=0.0)
