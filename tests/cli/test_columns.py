@@ -165,6 +165,7 @@ def test_another_encoding_is_named(tmp_path):
         read_table(tmp_path / "t.csv")
 
 
+# `os.mkfifo` does not exist on Windows; ordinary files are read and written everywhere.
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes are POSIX")
 @pytest.mark.parametrize("sep", [",", ";"])
 def test_a_pipe_is_read_once(sep, tmp_path):
@@ -178,6 +179,7 @@ def test_a_pipe_is_read_once(sep, tmp_path):
     pd.testing.assert_frame_equal(table, rows, check_dtype=False)
 
 
+# `os.mkfifo` does not exist on Windows; ordinary files are read and written everywhere.
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes are POSIX")
 def test_results_go_through_a_pipe(files, capsys):
     expected = predict(files)
